@@ -1,0 +1,87 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::machine::Machine;
+use super::permit::Permit;
+use super::rules::Rules;
+use super::state::{Refused, State, Transition};
+use crate::rng::Seed;
+
+/// A call that was let through.
+#[derive(Debug)]
+pub struct Admitted {
+    /// To be recorded, or dropped.
+    pub permit: Permit,
+    /// What the question itself changed, if anything.
+    pub transition: Option<Transition>,
+}
+
+/// A circuit breaker; clones share it.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use abate_core::breaker::{Breaker, Rules, State};
+/// use abate_core::classify::Health;
+/// use abate_core::rng::Seed;
+///
+/// let mut now = Instant::now();
+/// let breaker = Breaker::new(Rules::default(), Seed::new(1), now);
+/// for _ in 0..30 {
+///     let admitted = breaker.admit(now).expect("closed");
+///     now += Duration::from_millis(100);
+///     let (_, _transition) = admitted.permit.record(Health::Failure, now);
+///     if breaker.state() == State::Open {
+///         break;
+///     }
+/// }
+/// let refused = breaker.admit(now).expect_err("2 s of failures open it");
+/// assert!(refused.retry_at > Some(now));
+/// ```
+#[derive(Clone)]
+pub struct Breaker {
+    machine: Arc<Machine>,
+}
+
+impl Breaker {
+    /// A closed breaker that begins at `now`; `seed` jitters its open times.
+    #[must_use]
+    pub fn new(rules: Rules, seed: Seed, now: Instant) -> Self {
+        Self { machine: Arc::new(Machine::new(rules, seed, now)) }
+    }
+
+    /// Asks to make a call at `now`.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] while the breaker is open, or while enough probes are under way.
+    #[inline]
+    pub fn admit(&self, now: Instant) -> Result<Admitted, Refused> {
+        let (ticket, transition) = self.machine.admit(now)?;
+        Ok(Admitted { permit: Permit::new(Arc::clone(&self.machine), ticket), transition })
+    }
+
+    /// Where it stands. Time alone changes nothing: an open breaker whose time is up says
+    /// [`State::Open`] until a call asks.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.machine.state()
+    }
+
+    /// How many transitions it has made.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.machine.generation()
+    }
+}
+
+impl fmt::Debug for Breaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Breaker")
+            .field("state", &self.state())
+            .field("generation", &self.generation())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,339 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::rules::Rules;
+use super::state::{Refused, State, Transition};
+use super::trial::{Judgement, Probing, SlowStart};
+use super::window::{Place, Window, nanos};
+use crate::classify::Health;
+use crate::rng::Seed;
+
+/// The state word: a phase in the two low bits, the generation above.
+///
+/// Written only under the lock. The closed path reads it alone; everything else locks.
+#[derive(Debug)]
+pub(super) struct Machine {
+    rules: Rules,
+    seed: Seed,
+    base: Instant,
+    word: AtomicU64,
+    /// When an open breaker lets a probe through, in nanoseconds from `base`.
+    reopen: AtomicU64,
+    window: Window,
+    cold: Mutex<Cold>,
+}
+
+#[derive(Debug, Default)]
+struct Cold {
+    openings_in_a_row: u32,
+    probing: Probing,
+    slow_start: SlowStart,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Closed = 0,
+    /// Closed as well, to the outside.
+    SlowStart = 1,
+    Open = 2,
+    HalfOpen = 3,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Word(u64);
+
+impl Word {
+    fn new(generation: u64, phase: Phase) -> Self {
+        Self((generation << 2) | phase as u64)
+    }
+
+    fn generation(self) -> u64 {
+        self.0 >> 2
+    }
+
+    fn phase(self) -> Phase {
+        match self.0 & 3 {
+            0 => Phase::Closed,
+            1 => Phase::SlowStart,
+            2 => Phase::Open,
+            _ => Phase::HalfOpen,
+        }
+    }
+
+    fn state(self) -> State {
+        match self.phase() {
+            Phase::Closed | Phase::SlowStart => State::Closed,
+            Phase::Open => State::Open,
+            Phase::HalfOpen => State::HalfOpen,
+        }
+    }
+}
+
+/// When and as what a call was admitted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ticket {
+    generation: u64,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Ordinary(Place),
+    SlowStart(Place),
+    Probe(u64),
+}
+
+type Admission = Result<(Ticket, Option<Transition>), Refused>;
+
+impl Machine {
+    pub(super) fn new(rules: Rules, seed: Seed, now: Instant) -> Self {
+        Self {
+            rules,
+            seed,
+            base: now,
+            word: AtomicU64::new(Word::new(0, Phase::Closed).0),
+            reopen: AtomicU64::new(0),
+            window: Window::new(&rules),
+            cold: Mutex::default(),
+        }
+    }
+
+    pub(super) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.word().state()
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.word().generation()
+    }
+
+    #[inline]
+    pub(super) fn admit(&self, now: Instant) -> Admission {
+        let word = self.word();
+        let at = self.since_base(now);
+        match word.phase() {
+            Phase::Closed => Ok((self.admit_ordinary(word, at), None)),
+            // Acquire of the word has made the moment that belongs to it visible.
+            Phase::Open if at < self.reopen.load(Ordering::Relaxed) => Err(self.refuse(None)),
+            _ => self.admit_slowly(at),
+        }
+    }
+
+    fn admit_ordinary(&self, word: Word, at: u64) -> Ticket {
+        let place = self.window.place(word.generation(), at);
+        self.window.admit(place);
+        Ticket { generation: word.generation(), kind: Kind::Ordinary(place) }
+    }
+
+    #[cold]
+    fn admit_slowly(&self, at: u64) -> Admission {
+        let mut cold = self.lock();
+        let mut transition = None;
+        // Relaxed: under the lock, and only ever written there.
+        if self.word().phase() == Phase::Open && at >= self.reopen.load(Ordering::Relaxed) {
+            cold.probing.begin();
+            transition = Some(self.enter(Phase::HalfOpen, None));
+        }
+        let refused = Refused { retry_at: None, transition };
+        let word = self.word();
+        let generation = word.generation();
+        match word.phase() {
+            Phase::Closed => Ok((self.admit_ordinary(word, at), transition)),
+            Phase::Open => Err(self.refuse(transition)),
+            Phase::HalfOpen => {
+                if cold.probing.expire(&self.rules, at) == Judgement::Open {
+                    return Err(self.refuse(Some(self.open(&mut cold, at))));
+                }
+                let probe = cold.probing.admit(&self.rules, at).ok_or(refused)?;
+                Ok((Ticket { generation, kind: Kind::Probe(probe) }, transition))
+            }
+            Phase::SlowStart if cold.slow_start.is_over(&self.rules, at) => {
+                cold.openings_in_a_row = 0;
+                self.publish(Word::new(generation, Phase::Closed));
+                Ok((self.admit_ordinary(self.word(), at), transition))
+            }
+            Phase::SlowStart => {
+                if !cold.slow_start.admit(&self.rules, at) {
+                    return Err(refused);
+                }
+                let place = self.window.place(generation, at);
+                self.window.admit(place);
+                Ok((Ticket { generation, kind: Kind::SlowStart(place) }, transition))
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn record(
+        &self,
+        ticket: Ticket,
+        health: Health,
+        now: Instant,
+    ) -> Option<Transition> {
+        let at = self.since_base(now);
+        if self.word() != Word::new(ticket.generation, Phase::Closed) {
+            return self.record_slowly(ticket, health, at);
+        }
+        match (health, ticket.kind) {
+            (Health::Success, _) => {
+                self.window.succeed(self.window.place(ticket.generation, at));
+                None
+            }
+            (Health::Failure, _) => self.fail(ticket.generation, at),
+            (Health::Answered | Health::Unknown, kind) => {
+                self.discount(kind);
+                None
+            }
+        }
+    }
+
+    fn fail(&self, generation: u64, at: u64) -> Option<Transition> {
+        if !self.window.fail(&self.rules, generation, at) {
+            return None;
+        }
+        let mut cold = self.lock();
+        let still = self.word() == Word::new(generation, Phase::Closed);
+        still.then(|| self.open(&mut cold, at))
+    }
+
+    #[cold]
+    fn record_slowly(&self, ticket: Ticket, health: Health, at: u64) -> Option<Transition> {
+        let mut cold = self.lock();
+        let word = self.word();
+        if word.generation() != ticket.generation {
+            return None;
+        }
+        let judgement = match (word.phase(), ticket.kind) {
+            (Phase::HalfOpen, Kind::Probe(probe)) => {
+                cold.probing.record(&self.rules, probe, health)
+            }
+            (Phase::SlowStart, _) => {
+                let evidence = self.record_in_window(ticket, health, at);
+                let judgement = cold.slow_start.record(&self.rules, health);
+                if evidence { Judgement::Open } else { judgement }
+            }
+            // Slow start ended between the two looks at the word.
+            (Phase::Closed, _) if self.record_in_window(ticket, health, at) => Judgement::Open,
+            _ => Judgement::Undecided,
+        };
+        self.carry_out(&mut cold, judgement, at)
+    }
+
+    fn record_in_window(&self, ticket: Ticket, health: Health, at: u64) -> bool {
+        match health {
+            Health::Success => self.window.succeed(self.window.place(ticket.generation, at)),
+            Health::Failure => return self.window.fail(&self.rules, ticket.generation, at),
+            Health::Answered | Health::Unknown => self.discount(ticket.kind),
+        }
+        false
+    }
+
+    /// A permit was dropped without a word, and without a clock.
+    pub(super) fn release(&self, ticket: Ticket) {
+        let closed = Word::new(ticket.generation, Phase::Closed);
+        if self.word() == closed {
+            return self.discount(ticket.kind);
+        }
+        let mut cold = self.lock();
+        let word = self.word();
+        if word.generation() != ticket.generation {
+            return;
+        }
+        match ticket.kind {
+            Kind::Probe(probe) => {
+                cold.probing.record(&self.rules, probe, Health::Unknown);
+            }
+            kind => {
+                self.discount(kind);
+                if word.phase() == Phase::SlowStart {
+                    cold.slow_start.record(&self.rules, Health::Unknown);
+                }
+            }
+        }
+    }
+
+    /// The body of a recorded call broke.
+    pub(super) fn break_off(&self, ticket: Ticket, now: Instant) -> Option<Transition> {
+        let at = self.since_base(now);
+        let mut cold = self.lock();
+        let word = self.word();
+        if word.generation() != ticket.generation {
+            return None;
+        }
+        let judgement = match word.phase() {
+            Phase::HalfOpen => cold.probing.break_off(&self.rules),
+            Phase::Open => Judgement::Undecided,
+            phase @ (Phase::Closed | Phase::SlowStart) => {
+                let evidence = self.window.fail(&self.rules, ticket.generation, at);
+                let judgement = match phase {
+                    Phase::SlowStart => cold.slow_start.break_off(&self.rules),
+                    _ => Judgement::Undecided,
+                };
+                if evidence { Judgement::Open } else { judgement }
+            }
+        };
+        self.carry_out(&mut cold, judgement, at)
+    }
+
+    fn discount(&self, kind: Kind) {
+        if let Kind::Ordinary(place) | Kind::SlowStart(place) = kind {
+            self.window.discount(place);
+        }
+    }
+
+    fn carry_out(&self, cold: &mut Cold, judgement: Judgement, at: u64) -> Option<Transition> {
+        match judgement {
+            Judgement::Undecided => None,
+            Judgement::Open => Some(self.open(cold, at)),
+            Judgement::Close => {
+                cold.slow_start.begin(at);
+                Some(self.enter(Phase::SlowStart, None))
+            }
+        }
+    }
+
+    fn open(&self, cold: &mut Cold, at: u64) -> Transition {
+        cold.openings_in_a_row = cold.openings_in_a_row.saturating_add(1);
+        let half = self.rules.open_time(cold.openings_in_a_row) / 2;
+        let open_for = half + self.seed.stream(self.generation()).up_to(half);
+        // Relaxed: published by the release of the word, below.
+        self.reopen.store(at.saturating_add(nanos(open_for)), Ordering::Relaxed);
+        self.enter(Phase::Open, Some(open_for))
+    }
+
+    fn enter(&self, phase: Phase, open_for: Option<Duration>) -> Transition {
+        let from = self.word();
+        let to = Word::new(from.generation() + 1, phase);
+        self.publish(to);
+        Transition { from: from.state(), to: to.state(), open_for }
+    }
+
+    fn refuse(&self, transition: Option<Transition>) -> Refused {
+        // Relaxed: the word that said "open" was acquired.
+        let reopen = Duration::from_nanos(self.reopen.load(Ordering::Relaxed));
+        Refused { retry_at: self.base.checked_add(reopen), transition }
+    }
+
+    fn word(&self) -> Word {
+        // Acquire: what was written before the word was published, `reopen` above all, is seen.
+        Word(self.word.load(Ordering::Acquire))
+    }
+
+    fn publish(&self, word: Word) {
+        // Release: pairs with the acquire in `word`.
+        self.word.store(word.0, Ordering::Release);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cold> {
+        // A panic under the lock leaves plain figures behind, which are as good as any.
+        self.cold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn since_base(&self, now: Instant) -> u64 {
+        nanos(now.saturating_duration_since(self.base))
+    }
+}

@@ -1,0 +1,76 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::machine::{Machine, Ticket};
+use super::state::Transition;
+use crate::classify::Health;
+
+/// Leave to make one call. What it came to is recorded on it.
+///
+/// # Cancel safety
+///
+/// Dropped, it says nothing about the dependency and gives back whatever slot it held;
+/// [`Permit::cancelled`] also weighs how long the caller had waited.
+#[must_use = "a permit that is dropped records nothing"]
+pub struct Permit {
+    /// Taken when the outcome is known.
+    machine: Option<Arc<Machine>>,
+    ticket: Ticket,
+}
+
+impl Permit {
+    pub(super) fn new(machine: Arc<Machine>, ticket: Ticket) -> Self {
+        Self { machine: Some(machine), ticket }
+    }
+
+    /// Records the outcome, known at `now` (when the response head is there).
+    ///
+    /// The [`Tail`] is for a body that breaks later; drop it when none can.
+    pub fn record(mut self, health: Health, now: Instant) -> (Tail, Option<Transition>) {
+        let machine = self.machine.take();
+        let transition = machine.as_ref().and_then(|it| it.record(self.ticket, health, now));
+        (Tail { machine, ticket: self.ticket }, transition)
+    }
+
+    /// The caller gave up at `now` on what was sent at `sent`: a failure when it had waited half
+    /// the attempt timeout or longer, else nothing.
+    pub fn cancelled(self, sent: Instant, now: Instant) -> Option<Transition> {
+        let waited = now.saturating_duration_since(sent);
+        let outlived = self.machine.as_ref().is_some_and(|it| waited >= it.rules().slow());
+        self.record(if outlived { Health::Failure } else { Health::Unknown }, now).1
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(machine) = self.machine.take() {
+            machine.release(self.ticket);
+        }
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("ticket", &self.ticket).finish_non_exhaustive()
+    }
+}
+
+/// What remains of a permit while the response body is read.
+pub struct Tail {
+    machine: Option<Arc<Machine>>,
+    ticket: Ticket,
+}
+
+impl Tail {
+    /// The body broke off at `now`: one failure, in the generation of the call.
+    pub fn broke(self, now: Instant) -> Option<Transition> {
+        self.machine.as_ref().and_then(|machine| machine.break_off(self.ticket, now))
+    }
+}
+
+impl fmt::Debug for Tail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tail").field("ticket", &self.ticket).finish_non_exhaustive()
+    }
+}

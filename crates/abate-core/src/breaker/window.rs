@@ -1,0 +1,207 @@
+//! What was admitted, succeeded and failed of late: ten buckets of packed counts.
+//!
+//! A count and the tag of its bucket share one word. The tag names generation and stretch of time,
+//! so that moving on in time, and emptying the window on a transition, need no writing at all: a
+//! word with another tag is an empty one.
+//!
+//! Orderings are relaxed throughout: each word is a figure for itself.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use super::rules::Rules;
+
+const BUCKETS: u64 = 10;
+
+#[derive(Debug)]
+pub(super) struct Window {
+    /// Nanoseconds in a bucket.
+    length: u64,
+    buckets: [Bucket; BUCKETS as usize],
+    streak: Streak,
+}
+
+#[derive(Debug, Default)]
+struct Bucket {
+    admitted: Count,
+    succeeded: Count,
+    failed: Count,
+}
+
+/// The bucket of a moment, in a generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    index: usize,
+    tag: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    admitted: u64,
+    succeeded: u64,
+    failed: u64,
+}
+
+impl Window {
+    pub(super) fn new(rules: &Rules) -> Self {
+        let length = nanos(rules.window) / BUCKETS;
+        Self { length: length.max(1), buckets: Default::default(), streak: Streak::default() }
+    }
+
+    pub(super) fn place(&self, generation: u64, now: u64) -> Place {
+        Self::nth(generation, now / self.length)
+    }
+
+    /// A tag comes again after 4,096 transitions and six days (at half a second a bucket), both at
+    /// once and in the same bucket: never, for a count that is to be less than a window old.
+    fn nth(generation: u64, stretch: u64) -> Place {
+        let tag = ((generation % (1 << 12)) << 20) | (stretch % (1 << 20));
+        Place { index: (stretch % BUCKETS) as usize, tag: tag as u32 }
+    }
+
+    #[inline]
+    pub(super) fn admit(&self, place: Place) {
+        self.buckets[place.index].admitted.add(place.tag);
+    }
+
+    /// An admitted call turned out to say nothing: it is no longer counted.
+    pub(super) fn discount(&self, admitted: Place) {
+        self.buckets[admitted.index].admitted.subtract(admitted.tag);
+    }
+
+    #[inline]
+    pub(super) fn succeed(&self, place: Place) {
+        self.buckets[place.index].succeeded.add(place.tag);
+        self.streak.end();
+    }
+
+    /// Counts a failure and says whether the evidence trips the breaker.
+    pub(super) fn fail(&self, rules: &Rules, generation: u64, now: u64) -> bool {
+        let place = self.place(generation, now);
+        self.buckets[place.index].failed.add(place.tag);
+        let by_streak = self.streak.lengthen(generation, now);
+        by_streak || self.too_many_failures(rules, generation, now)
+    }
+
+    fn too_many_failures(&self, rules: &Rules, generation: u64, now: u64) -> bool {
+        let latest = now / self.length;
+        let mut sums = Sums::default();
+        let mut began = now;
+        for stretch in latest.saturating_sub(BUCKETS - 1)..=latest {
+            let counts = self.read(Self::nth(generation, stretch));
+            if counts.admitted + counts.succeeded + counts.failed > 0 {
+                began = began.min(stretch * self.length);
+            }
+            sums.admitted += counts.admitted;
+            sums.succeeded += counts.succeeded;
+            sums.failed += counts.failed;
+        }
+        // Failures come back faster than successes, so the calls still under way count as well:
+        // else a few quick failures beside slow successes look like nothing but failures.
+        let calls = sums.admitted.max(sums.succeeded + sums.failed);
+        if now - began < nanos(Rules::EVIDENCE) || calls < u64::from(rules.minimum_calls) {
+            return false;
+        }
+        let (n, q) = (calls as f64, rules.failure_rate.as_f64());
+        // Two standard deviations above the threshold: what luck alone seldom reaches.
+        let significant = q * n + 2.0 * (n * q * (1.0 - q)).sqrt();
+        sums.failed as f64 >= significant.min(n)
+    }
+
+    fn read(&self, place: Place) -> Sums {
+        let bucket = &self.buckets[place.index];
+        Sums {
+            admitted: bucket.admitted.read(place.tag),
+            succeeded: bucket.succeeded.read(place.tag),
+            failed: bucket.failed.read(place.tag),
+        }
+    }
+}
+
+/// A tag in the upper half, a count in the lower.
+#[derive(Debug, Default)]
+struct Count(AtomicU64);
+
+impl Count {
+    #[inline]
+    fn add(&self, tag: u32) {
+        // Relaxed: a figure for itself.
+        let mut word = self.0.load(Relaxed);
+        loop {
+            if tag_of(word) == tag {
+                // Relaxed: the word it lands on says whether it landed in the right bucket.
+                if tag_of(self.0.fetch_add(1, Relaxed)) == tag {
+                    return;
+                }
+                // Relaxed: takes back what fell into the bucket's next stretch.
+                word = self.0.fetch_sub(1, Relaxed) - 1;
+            } else {
+                let first = (u64::from(tag) << 32) | 1;
+                // Relaxed: one of those who begin the bucket wins, the others add to it.
+                match self.0.compare_exchange(word, first, Relaxed, Relaxed) {
+                    Ok(_) => return,
+                    Err(found) => word = found,
+                }
+            }
+        }
+    }
+
+    fn subtract(&self, tag: u32) {
+        // Relaxed: changes the count of this very bucket, or nothing.
+        let _ = self.0.fetch_update(Relaxed, Relaxed, |word| {
+            (tag_of(word) == tag && word as u32 > 0).then(|| word - 1)
+        });
+    }
+
+    fn read(&self, tag: u32) -> u64 {
+        // Relaxed: a figure for itself.
+        let word = self.0.load(Relaxed);
+        if tag_of(word) == tag { u64::from(word as u32) } else { 0 }
+    }
+}
+
+const fn tag_of(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+
+/// Failures in a row: 8 bits of generation, 40 of the first one's millisecond, 16 of count.
+#[derive(Debug, Default)]
+struct Streak(AtomicU64);
+
+impl Streak {
+    #[inline]
+    fn end(&self) {
+        // Relaxed: read first, since a healthy dependency has none to end and writes would make
+        // every core fetch the line.
+        if self.0.load(Relaxed) != 0 {
+            // Relaxed: a figure for itself.
+            self.0.store(0, Relaxed);
+        }
+    }
+
+    /// One more; true when it is long enough, in number and in time.
+    fn lengthen(&self, generation: u64, now: u64) -> bool {
+        let now = now / 1_000_000;
+        let begun = ((generation % (1 << 8)) << 56) | ((now % (1 << 40)) << 16);
+        let longer = |word: u64| {
+            let same = word >> 56 == begun >> 56 && word & 0xffff > 0;
+            if !same {
+                begun | 1
+            } else if word & 0xffff == 0xffff {
+                word
+            } else {
+                word + 1
+            }
+        };
+        // Relaxed: a figure for itself.
+        let previous = self.0.fetch_update(Relaxed, Relaxed, |word| Some(longer(word)));
+        let word = longer(previous.unwrap_or_else(|word| word));
+        let since = now.saturating_sub((word >> 16) & ((1 << 40) - 1));
+        let evidence = u128::from(since) >= Rules::EVIDENCE.as_millis();
+        word & 0xffff >= u64::from(Rules::STREAK) && evidence
+    }
+}
+
+pub(super) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

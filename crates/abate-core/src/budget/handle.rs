@@ -1,0 +1,92 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::grant::Grant;
+use super::ledger::Ledger;
+use super::rules::{Denied, Rules};
+
+/// A retry budget; clones share it.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use abate_core::budget::{Budget, Rules};
+/// use abate_core::ratio::Ratio;
+///
+/// let now = Instant::now();
+/// let rules = Rules { ratio: Ratio::new(0.2)?, floor: 0.2, start: 2.0, burst: 1 };
+/// let budget = Budget::new(rules, now);
+///
+/// budget.count_call(now);
+/// let mut grant = budget.grant(now, Duration::ZERO, Duration::MAX).expect("a fresh token");
+/// assert_eq!(grant.slot(now, Duration::MAX), Ok(Duration::ZERO));
+/// grant.sent();
+/// assert_eq!(budget.tokens(now), 1.0);
+/// # Ok::<(), abate_core::ratio::RatioError>(())
+/// ```
+#[derive(Clone)]
+pub struct Budget {
+    ledger: Arc<Ledger>,
+}
+
+impl Budget {
+    /// A budget that begins at `now`.
+    #[must_use]
+    pub fn new(rules: Rules, now: Instant) -> Self {
+        Self { ledger: Arc::new(Ledger::new(rules, now)) }
+    }
+
+    /// Counts a call, once, when its first attempt is sent at `now`.
+    #[inline]
+    pub fn count_call(&self, now: Instant) {
+        self.ledger.count_call(now);
+    }
+
+    /// Earns for a call that succeeded, once per call, on whichever attempt.
+    #[inline]
+    pub fn earn(&self) {
+        self.ledger.earn();
+    }
+
+    /// Asks for a retry that is to be sent `delay` from `now`, with `left` remaining for it then.
+    ///
+    /// Takes a token; it returns when the grant is dropped unsent.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] when there is no token, or no slot in time; nothing is taken then.
+    pub fn grant(&self, now: Instant, delay: Duration, left: Duration) -> Result<Grant, Denied> {
+        Grant::ask(Arc::clone(&self.ledger), now, delay, left)
+    }
+
+    /// The tokens in stock at `now`.
+    #[must_use]
+    pub fn tokens(&self, now: Instant) -> f64 {
+        self.ledger.fold(now);
+        self.ledger.tokens()
+    }
+
+    /// The retries that may be sent per second at `now`: `ratio × calls + floor`.
+    #[must_use]
+    pub fn pace(&self, now: Instant) -> f64 {
+        self.ledger.fold(now);
+        self.ledger.pace()
+    }
+
+    /// Whether both are the same budget.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.ledger, &other.ledger)
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budget")
+            .field("tokens", &self.ledger.tokens())
+            .field("pace", &self.ledger.pace())
+            .finish_non_exhaustive()
+    }
+}

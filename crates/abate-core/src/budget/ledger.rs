@@ -1,0 +1,217 @@
+//! The figures behind a budget, each in an atomic word of its own.
+//!
+//! Orderings are relaxed throughout: every word stands for itself, none publishes another, and
+//! what two threads fold or take at once is settled by the compare-exchange on the word concerned.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::rules::{Denied, LONGEST_SLOT_WAIT, RATE_TAU, Rules, SHORTEST_ATTEMPT, TAU};
+
+/// Tokens and slots are kept in billionths, so that `ratio × successes` is exact.
+const ONE: u64 = 1_000_000_000;
+
+/// A call in the upper half of the counts, a success in the lower.
+const CALL: u64 = 1 << 32;
+
+/// A call folds when the last fold is this old: often enough that the pace never rests on
+/// traffic that has gone, seldom enough to be free.
+const CALL_FOLDS_AFTER: u64 = 1_000_000_000;
+
+#[derive(Debug)]
+pub(super) struct Ledger {
+    rules: Rules,
+    base: Instant,
+    /// Calls and successes since the last fold.
+    counts: AtomicU64,
+    /// When the last fold was, in nanoseconds from `base`.
+    folded: AtomicU64,
+    /// Billionths of a token.
+    tokens: AtomicU64,
+    /// Calls per second, as the bits of an `f64`; written by folds alone.
+    rate: AtomicU64,
+    /// Billionths of a slot that are taken and have not drained yet.
+    level: AtomicU64,
+    /// Granted retries that will ask for their slot within a second.
+    pending: AtomicU32,
+}
+
+impl Ledger {
+    pub(super) fn new(rules: Rules, now: Instant) -> Self {
+        Self {
+            rules,
+            base: now,
+            counts: AtomicU64::new(0),
+            folded: AtomicU64::new(0),
+            tokens: AtomicU64::new(billionths(rules.start)),
+            rate: AtomicU64::new(0.0_f64.to_bits()),
+            level: AtomicU64::new(0),
+            pending: AtomicU32::new(0),
+        }
+    }
+
+    #[inline]
+    pub(super) fn count_call(&self, now: Instant) {
+        let now = self.since_base(now);
+        // Relaxed: a stale moment only makes one more caller try the election in `fold_at`.
+        if now >= self.folded.load(Relaxed).saturating_add(CALL_FOLDS_AFTER) {
+            self.fold_at(now);
+        }
+        // Relaxed: a count, read by a swap alone.
+        self.counts.fetch_add(CALL, Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn earn(&self) {
+        // Relaxed: a count, read by a swap alone.
+        self.counts.fetch_add(1, Relaxed);
+    }
+
+    /// Brings tokens, rate and level up to `now`.
+    pub(super) fn fold(&self, now: Instant) {
+        self.fold_at(self.since_base(now));
+    }
+
+    #[cold]
+    fn fold_at(&self, now: u64) {
+        // Relaxed: the exchange elects one folder per stretch of time; whoever loses, or comes
+        // with an older clock reading, goes on with the figures as they stand.
+        let last = self.folded.load(Relaxed);
+        let elected =
+            now >= last && self.folded.compare_exchange(last, now, Relaxed, Relaxed).is_ok();
+        if !elected {
+            return;
+        }
+        // Relaxed: the swap takes each count exactly once.
+        let counts = self.counts.swap(0, Relaxed);
+        let calls = (counts / CALL) as f64;
+        let earned = (counts % CALL) * u64::from(self.rules.ratio.parts_per_billion());
+        let dt = Duration::from_nanos(now - last);
+
+        let (kept, share) = fade(dt, TAU);
+        let minted =
+            earned as f64 * share + self.rules.floor * dt.as_secs_f64() * share * ONE as f64;
+        update(&self.tokens, |tokens| {
+            if dt.is_zero() {
+                tokens.saturating_add(earned)
+            } else {
+                (tokens as f64 * kept + minted).round() as u64
+            }
+        });
+
+        let (kept, share) = fade(dt, RATE_TAU);
+        update(&self.rate, |rate| {
+            let rate = f64::from_bits(rate) * kept + calls / RATE_TAU.as_secs_f64() * share;
+            rate.to_bits()
+        });
+
+        let drained = billionths(self.pace() * dt.as_secs_f64());
+        update(&self.level, |level| level.saturating_sub(drained));
+    }
+
+    pub(super) fn tokens(&self) -> f64 {
+        // Relaxed: a figure to look at.
+        self.tokens.load(Relaxed) as f64 / ONE as f64
+    }
+
+    /// Slots per second.
+    pub(super) fn pace(&self) -> f64 {
+        // Relaxed: a figure to look at.
+        let rate = f64::from_bits(self.rate.load(Relaxed));
+        self.rules.ratio.as_f64() * rate + self.rules.floor
+    }
+
+    pub(super) fn take_token(&self) -> bool {
+        // Relaxed: the exchange never takes more than there is.
+        self.tokens.fetch_update(Relaxed, Relaxed, |tokens| tokens.checked_sub(ONE)).is_ok()
+    }
+
+    pub(super) fn return_token(&self) {
+        update(&self.tokens, |tokens| tokens.saturating_add(ONE));
+    }
+
+    /// Announces a retry that will ask for its slot `delay` from now, if a slot would be had then.
+    pub(super) fn announce(&self, delay: Duration, left: Duration) -> Result<bool, Denied> {
+        let near = delay <= LONGEST_SLOT_WAIT;
+        // Relaxed: a count; taken before the question so that two who ask at once see each other.
+        let ahead = if near { self.pending.fetch_add(1, Relaxed) } else { 0 };
+        let drained = billionths(self.pace() * delay.as_secs_f64());
+        // Relaxed: the slot itself is taken by an exchange, later.
+        let level = self.level.load(Relaxed).saturating_add(u64::from(ahead) * ONE);
+        let answer = self.wait(level.saturating_sub(drained), left);
+        if near && answer.is_err() {
+            self.withdraw_announcement();
+        }
+        answer.map(|_| near)
+    }
+
+    pub(super) fn withdraw_announcement(&self) {
+        // Relaxed: a count.
+        self.pending.fetch_sub(1, Relaxed);
+    }
+
+    /// Takes a slot and says how long to wait for it.
+    pub(super) fn take_slot(&self, left: Duration) -> Result<Duration, Denied> {
+        let mut answer = Ok(Duration::ZERO);
+        // Relaxed: question and answer are one exchange on one word.
+        let _ = self.level.fetch_update(Relaxed, Relaxed, |level| {
+            answer = self.wait(level, left);
+            answer.is_ok().then(|| level.saturating_add(ONE))
+        });
+        answer
+    }
+
+    pub(super) fn return_slot(&self) {
+        update(&self.level, |level| level.saturating_sub(ONE));
+    }
+
+    /// How long until `level` has drained to what may be sent at once.
+    fn wait(&self, level: u64, left: Duration) -> Result<Duration, Denied> {
+        let above = level.saturating_sub(u64::from(self.rules.burst) * ONE);
+        if above == 0 {
+            return Ok(Duration::ZERO);
+        }
+        // A pace of zero makes this infinite, which no duration holds.
+        let wait = Duration::try_from_secs_f64(above as f64 / ONE as f64 / self.pace());
+        match wait {
+            Ok(wait) if wait <= LONGEST_SLOT_WAIT => {
+                if wait > left.saturating_sub(SHORTEST_ATTEMPT) {
+                    Err(Denied::Deadline)
+                } else {
+                    Ok(wait)
+                }
+            }
+            _ => Err(Denied::Pace),
+        }
+    }
+
+    fn since_base(&self, now: Instant) -> u64 {
+        u64::try_from(now.saturating_duration_since(self.base).as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// `(d, tau·(1 − d)/dt)`: what is kept of a stock after `dt`, and what is kept of an income that
+/// came evenly over `dt`.
+///
+/// `d = (1 + dt/(64·tau))^−64` by six squarings: never more than 0.01 from `e^(−dt/tau)`, and the
+/// same bits on every machine, which `exp` does not promise.
+fn fade(dt: Duration, tau: Duration) -> (f64, f64) {
+    if dt.is_zero() {
+        return (1.0, 1.0);
+    }
+    let lapse = dt.as_secs_f64() / tau.as_secs_f64();
+    let mut kept = 1.0 / (1.0 + lapse / 64.0);
+    for _ in 0..6 {
+        kept *= kept;
+    }
+    (kept, (1.0 - kept) / lapse)
+}
+
+fn billionths(number: f64) -> u64 {
+    (number * ONE as f64).round() as u64
+}
+
+fn update(word: &AtomicU64, change: impl Fn(u64) -> u64) {
+    // Relaxed: the exchange repeats until the change applies to what is there.
+    let _ = word.fetch_update(Relaxed, Relaxed, |value| Some(change(value)));
+}

@@ -1,0 +1,22 @@
+//! May we spend one more? A retry budget earned on success, paced, and decaying.
+//!
+//! Every call that succeeds earns `ratio` tokens and every retry costs one, so that retries are a
+//! share of what *works*: in a total outage nothing is earned and retries tend to none. A small
+//! floor lets a quiet process retry at all. Tokens decay with a time constant of [`TAU`], and
+//! what was earned before an outage is not spent in its first second: a retry needs a token when
+//! it is granted and a slot when it is sent, and slots come at `ratio × calls + floor` per second.
+//!
+//! The path of a call that succeeds is two relaxed adds. Only a call that comes a second or more
+//! after the last one was folded in, and a call that fails, do any arithmetic; nothing locks.
+
+mod grant;
+mod handle;
+mod ledger;
+mod rules;
+
+pub use self::grant::Grant;
+pub use self::handle::Budget;
+pub use self::rules::{Denied, LONGEST_SLOT_WAIT, RATE_TAU, Rules, SHORTEST_ATTEMPT, TAU};
+
+#[cfg(test)]
+mod tests;

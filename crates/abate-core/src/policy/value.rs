@@ -1,0 +1,122 @@
+use std::time::Duration;
+
+use super::defaults;
+use crate::backoff::Backoff;
+use crate::classify::Statuses;
+use crate::ratio::Ratio;
+use crate::{breaker, budget};
+
+/// How calls to one dependency are repeated, limited and stopped.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use abate_core::policy::Policy;
+///
+/// let policy = Policy::builder()
+///     .with_attempts(4)
+///     .with_base(Duration::from_millis(200))
+///     .with_attempt_timeout(Duration::from_secs(3))
+///     .build()?;
+/// assert_eq!(policy.attempts(), 4);
+///
+/// let error = Policy::builder().with_attempts(0).with_budget_ratio(1.5).build().unwrap_err();
+/// assert_eq!(error.problems().len(), 2);
+/// # Ok::<(), abate_core::policy::PolicyError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    pub(super) attempts: u32,
+    pub(super) backoff: Backoff,
+    pub(super) retry_on: Statuses,
+    pub(super) total_timeout: Duration,
+    pub(super) attempt_timeout: Duration,
+    pub(super) budget_ratio: Ratio,
+    pub(super) budget_floor: f64,
+    pub(super) breaker: breaker::Rules,
+    pub(super) concurrency: Option<u32>,
+    pub(super) concurrency_wait: Duration,
+}
+
+impl Policy {
+    /// The most attempts of a call, the first included.
+    #[must_use]
+    pub const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// The waits between attempts.
+    #[must_use]
+    pub const fn backoff(&self) -> &Backoff {
+        &self.backoff
+    }
+
+    /// The statuses that are retried.
+    #[must_use]
+    pub const fn retry_on(&self) -> &Statuses {
+        &self.retry_on
+    }
+
+    /// The longest that a call may take, waits and all attempts included.
+    #[must_use]
+    pub const fn total_timeout(&self) -> Duration {
+        self.total_timeout
+    }
+
+    /// The longest that one attempt may take, to the response head.
+    #[must_use]
+    pub const fn attempt_timeout(&self) -> Duration {
+        self.attempt_timeout
+    }
+
+    /// The budget that a private one is made from.
+    #[must_use]
+    pub fn budget(&self) -> budget::Rules {
+        let retries = self.attempts - 1;
+        budget::Rules {
+            ratio: self.budget_ratio,
+            floor: self.budget_floor,
+            start: (self.budget_floor * budget::TAU.as_secs_f64()).max(f64::from(retries)),
+            burst: retries.saturating_sub(1).max(1),
+        }
+    }
+
+    /// The breaker that a private one is made from.
+    #[must_use]
+    pub fn breaker(&self) -> breaker::Rules {
+        self.breaker
+    }
+
+    /// The most calls in flight, where a limit is set.
+    #[must_use]
+    pub const fn concurrency(&self) -> Option<u32> {
+        self.concurrency
+    }
+
+    /// The longest that a call waits for its turn under that limit.
+    #[must_use]
+    pub const fn concurrency_wait(&self) -> Duration {
+        self.concurrency_wait
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            attempts: defaults::ATTEMPTS,
+            backoff: defaults::BACKOFF,
+            retry_on: defaults::RETRY_ON,
+            total_timeout: defaults::TOTAL_TIMEOUT,
+            attempt_timeout: defaults::ATTEMPT_TIMEOUT,
+            budget_ratio: defaults::budget_ratio(),
+            budget_floor: defaults::BUDGET_FLOOR,
+            breaker: breaker::Rules {
+                attempt_timeout: Some(defaults::ATTEMPT_TIMEOUT),
+                ..breaker::Rules::default()
+            },
+            concurrency: None,
+            concurrency_wait: defaults::CONCURRENCY_WAIT,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+use std::time::{Duration, Instant, SystemTime};
+
+use super::decision::{Decision, Granted, Retry, Stop, StopReason};
+use crate::budget::{Budget, SHORTEST_ATTEMPT};
+use crate::classify::{Transient, Verdict};
+use crate::deadline::Deadline;
+use crate::outcome::{Fault, Outcome};
+use crate::policy::Policy;
+use crate::retry_after::Hint;
+use crate::rng::{Stream, Streams};
+use crate::safety::Safety;
+
+/// What bounds a call, beside its own history.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds<'a> {
+    /// The rules.
+    pub policy: &'a Policy,
+    /// The budget that retries are paid from; `None` pays nothing.
+    pub budget: Option<&'a Budget>,
+    /// Where jitter comes from.
+    pub streams: &'a Streams,
+}
+
+/// What is known of a request, whatever becomes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Traits {
+    /// When it may be repeated.
+    pub safety: Safety,
+    /// Whether its body can be sent again.
+    pub replayable: bool,
+    /// Whether a retry above this one retries it already; this one then does not.
+    pub nested: bool,
+}
+
+/// One call, from its first attempt to its last.
+#[derive(Debug, Clone)]
+pub struct Session {
+    started: Instant,
+    deadline: Deadline,
+    attempts: u32,
+    counted: bool,
+    stream: Option<Stream>,
+}
+
+impl Session {
+    /// A call that starts at `now` and must end by `deadline`, and within the policy's total time.
+    #[must_use]
+    pub fn new(policy: &Policy, deadline: Deadline, now: Instant) -> Self {
+        let deadline = Deadline::after(now, policy.total_timeout()).earlier(deadline);
+        Self { started: now, deadline, attempts: 0, counted: false, stream: None }
+    }
+
+    /// When it started.
+    #[must_use]
+    pub const fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// When it must have ended.
+    #[must_use]
+    pub const fn deadline(&self) -> Deadline {
+        self.deadline
+    }
+
+    /// The attempts whose outcome is known and that reached beyond our own layers.
+    #[must_use]
+    pub const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// An attempt was sent at `at`: the first one counts the call.
+    #[inline]
+    pub fn sent(&mut self, budget: Option<&Budget>, at: Instant) {
+        if !self.counted {
+            self.counted = true;
+            if let Some(budget) = budget {
+                budget.count_call(at);
+            }
+        }
+    }
+
+    /// An attempt came to `outcome` at `now`; what next?
+    ///
+    /// `wall` is asked for the wall clock only by a server date that comes without a `Date`.
+    pub fn decide(
+        &mut self,
+        bounds: Bounds<'_>,
+        traits: Traits,
+        outcome: &Outcome<'_>,
+        now: Instant,
+        wall: impl FnOnce() -> SystemTime,
+    ) -> Decision {
+        let verdict = Verdict::of(outcome, bounds.policy.retry_on());
+        if let Verdict::Ours(fault) = verdict {
+            return Decision::Stop(match fault {
+                Fault::Cancelled if self.deadline.remaining(now).is_zero() => {
+                    Stop::because(StopReason::Deadline)
+                }
+                Fault::Cancelled => Stop::because(StopReason::Cancelled),
+                _ => Stop::because(StopReason::Refused),
+            });
+        }
+        self.sent(bounds.budget, now);
+        self.attempts = self.attempts.saturating_add(1);
+        if verdict.earns() {
+            if let Some(budget) = bounds.budget {
+                budget.earn();
+            }
+            return Decision::Done;
+        }
+        match verdict {
+            Verdict::Transient(why) => self.after_failure(bounds, traits, outcome, why, now, wall),
+            _ => Decision::Stop(Stop::because(StopReason::NotRetryable)),
+        }
+    }
+
+    #[cold]
+    fn after_failure(
+        &mut self,
+        bounds: Bounds<'_>,
+        traits: Traits,
+        outcome: &Outcome<'_>,
+        why: Transient,
+        now: Instant,
+        wall: impl FnOnce() -> SystemTime,
+    ) -> Decision {
+        let hint = match outcome {
+            Outcome::Response { headers, .. } => Hint::read(headers, wall),
+            Outcome::Fault(_) => Hint::Absent,
+        };
+        match self.try_again(bounds, traits, outcome, hint, now) {
+            Ok((after, source, grant)) => {
+                Decision::Retry(Retry { after, source, why, hint, grant })
+            }
+            Err(reason) => Decision::Stop(Stop { reason, retry_at: retry_at(hint, now), hint }),
+        }
+    }
+
+    fn try_again(
+        &mut self,
+        bounds: Bounds<'_>,
+        traits: Traits,
+        outcome: &Outcome<'_>,
+        hint: Hint,
+        now: Instant,
+    ) -> Result<Granted, StopReason> {
+        if traits.nested {
+            return Err(StopReason::Nested);
+        }
+        if !traits.safety.allows_after(outcome) {
+            return Err(StopReason::NotIdempotent);
+        }
+        if self.attempts >= bounds.policy.attempts() {
+            return Err(StopReason::Attempts);
+        }
+        if !traits.replayable {
+            return Err(StopReason::BodyNotReplayable);
+        }
+        let stream = self.stream.get_or_insert_with(|| bounds.streams.next());
+        let backoff = bounds.policy.backoff();
+        let (after, source) = backoff.delay(self.attempts, hint.pushback(), stream);
+        let left = self.deadline.remaining(now);
+        if after.saturating_add(SHORTEST_ATTEMPT) > left {
+            return Err(StopReason::Deadline);
+        }
+        let grant = match bounds.budget {
+            Some(budget) => Some(budget.grant(now, after, left.saturating_sub(after))?),
+            None => None,
+        };
+        Ok((after, source, grant))
+    }
+}
+
+/// When a server that gave a hint wants to be called again.
+fn retry_at(hint: Hint, now: Instant) -> Option<Instant> {
+    let delay = hint.pushback()?.delay();
+    if delay == Duration::ZERO { None } else { now.checked_add(delay) }
+}

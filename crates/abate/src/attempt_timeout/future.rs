@@ -1,0 +1,63 @@
+//! The future of an attempt that may not take too long.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use abate_core::deadline::Deadline;
+use http::Response;
+use http_body::Body;
+use pin_project::pin_project;
+
+use crate::body::{Carry, Guards, ResponseBody, Wrap};
+use crate::context::Scope;
+use crate::error::{BoxError, Error, ErrorKind};
+use crate::observe;
+use crate::timer::Timer;
+
+/// The future of [`AttemptTimeout`](super::AttemptTimeout).
+///
+/// # Cancel safety
+///
+/// Dropping it drops the attempt.
+#[pin_project]
+#[derive(Debug)]
+pub struct ResponseFuture<F> {
+    #[pin]
+    inner: F,
+    #[pin]
+    timer: Timer,
+    kind: ErrorKind,
+}
+
+impl<F> ResponseFuture<F> {
+    pub(super) const fn new(inner: F, end: Deadline, kind: ErrorKind) -> Self {
+        Self { inner, timer: Timer::new(end), kind }
+    }
+}
+
+impl<F, B, E> Future for ResponseFuture<F>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    E: Into<BoxError> + 'static,
+    B: Body,
+{
+    type Output = Result<Response<ResponseBody<B>>, Error>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let _scope = Scope::enter();
+        if let Poll::Ready(result) = this.inner.poll(cx) {
+            return Poll::Ready(match result {
+                Ok(response) => Ok(response.map(|body| Wrap::carry(body, Guards::default()))),
+                Err(error) => Err(Error::from_inner(error)),
+            });
+        }
+        this.timer.poll(cx).map(|()| {
+            let error = Error::new(*this.kind);
+            observe::refused(&error);
+            Err(error)
+        })
+    }
+}

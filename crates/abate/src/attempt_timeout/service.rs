@@ -1,0 +1,50 @@
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use abate_core::deadline::Deadline;
+use http::{Request, Response};
+use http_body::Body;
+use tower_service::Service;
+
+use super::future::ResponseFuture;
+use crate::body::ResponseBody;
+use crate::context::Scope;
+use crate::error::{BoxError, Error, ErrorKind};
+
+/// The service of [`AttemptTimeoutLayer`](super::AttemptTimeoutLayer).
+#[derive(Debug, Clone)]
+pub struct AttemptTimeout<S> {
+    inner: S,
+    timeout: Duration,
+}
+
+impl<S> AttemptTimeout<S> {
+    pub(super) const fn new(inner: S, timeout: Duration) -> Self {
+        Self { inner, timeout }
+    }
+}
+
+impl<S, B, ResBody> Service<Request<B>> for AttemptTimeout<S>
+where
+    S: Service<Request<B>, Response = Response<ResBody>>,
+    S::Error: Into<BoxError> + 'static,
+    ResBody: Body,
+{
+    type Response = Response<ResponseBody<ResBody>>;
+    type Error = Error;
+    type Future = ResponseFuture<S::Future>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.inner.poll_ready(cx).map_err(Error::from_inner)
+    }
+
+    #[inline]
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let scope = Scope::enter();
+        let own = Deadline::after(scope.now(), self.timeout);
+        let end = own.earlier(scope.deadline());
+        let kind = if end == own { ErrorKind::AttemptTimeout } else { ErrorKind::Deadline };
+        ResponseFuture::new(self.inner.call(request), end, kind)
+    }
+}

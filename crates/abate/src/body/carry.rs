@@ -1,0 +1,47 @@
+use http_body::Body;
+
+use super::guard::Guards;
+use super::response::ResponseBody;
+
+/// How a layer hands a response body on, together with what it must hold.
+///
+/// A layer on its own wraps the body of the service below, whatever that is. Layers that are
+/// stacked by [`Stack`](crate::Stack) merge what they hold into the one wrapper that the lowest
+/// of them made, so that the type of the body does not grow with the number of layers.
+pub trait Carry<B>: sealed::Sealed {
+    /// The body that is handed on.
+    type Body: Body;
+
+    /// Lets `body` hold `guards`.
+    fn carry(body: B, guards: Guards) -> Self::Body;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Wrap {}
+    impl Sealed for super::Merge {}
+}
+
+/// Wraps the body of the service below in a [`ResponseBody`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wrap;
+
+impl<B: Body> Carry<B> for Wrap {
+    type Body = ResponseBody<B>;
+
+    fn carry(body: B, guards: Guards) -> ResponseBody<B> {
+        ResponseBody::new(body, guards)
+    }
+}
+
+/// Uses the [`ResponseBody`] that the service below has made already.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Merge;
+
+impl<B: Body> Carry<ResponseBody<B>> for Merge {
+    type Body = ResponseBody<B>;
+
+    fn carry(body: ResponseBody<B>, guards: Guards) -> ResponseBody<B> {
+        body.and(guards)
+    }
+}

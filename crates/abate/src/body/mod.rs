@@ -1,0 +1,15 @@
+//! Bodies: requests that can be sent again, and responses that hold what must last as long as
+//! they are read.
+
+mod carry;
+mod guard;
+mod replay;
+mod response;
+
+pub use self::carry::{Carry, Merge, Wrap};
+pub use self::guard::Guards;
+pub use self::replay::ReplayBody;
+pub use self::response::ResponseBody;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use http_body::{Body, Frame, SizeHint};
+use pin_project::pin_project;
+
+use super::guard::Guards;
+
+/// The body of a response that came through our layers.
+///
+/// It reads as the body below does: frames, trailers, size and end are the same. It holds the
+/// permit of a concurrency limit until it has been read to its end or is dropped, and tells the
+/// circuit breaker when it breaks off.
+///
+/// # Errors
+///
+/// Those of the body below.
+///
+/// # Cancel safety
+///
+/// Dropped unread it gives back all that it holds.
+#[pin_project]
+pub struct ResponseBody<B> {
+    #[pin]
+    body: B,
+    guards: Guards,
+}
+
+impl<B: Body> ResponseBody<B> {
+    pub(super) fn new(body: B, guards: Guards) -> Self {
+        Self { body, guards: Guards::default() }.and(guards)
+    }
+
+    pub(super) fn and(mut self, guards: Guards) -> Self {
+        // A body at its end is never polled by some readers: what it would hold goes at once.
+        if !self.body.is_end_stream() {
+            self.guards.join(guards);
+        }
+        self
+    }
+}
+
+impl<B: Body> Body for ResponseBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let mut this = self.project();
+        let frame = ready!(this.body.as_mut().poll_frame(cx));
+        match &frame {
+            Some(Err(_)) => this.guards.broke(),
+            Some(Ok(_)) if !this.body.is_end_stream() => {}
+            _ => this.guards.end(),
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl<B: Default> Default for ResponseBody<B> {
+    fn default() -> Self {
+        Self { body: B::default(), guards: Guards::default() }
+    }
+}
+
+impl<B: fmt::Debug> fmt::Debug for ResponseBody<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseBody")
+            .field("body", &self.body)
+            .field("guards", &self.guards)
+            .finish()
+    }
+}

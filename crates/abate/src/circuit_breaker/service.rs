@@ -1,0 +1,80 @@
+use std::fmt;
+use std::marker::PhantomData;
+use std::task::{Context, Poll};
+
+use abate_core::breaker::Breaker;
+use abate_core::classify::Statuses;
+use http::{Request, Response};
+use tower_service::Service;
+
+use super::future::ResponseFuture;
+use crate::body::{Carry, Wrap};
+use crate::context::Scope;
+use crate::error::{BoxError, Error, ErrorKind};
+use crate::observe;
+
+/// The service of [`CircuitBreakerLayer`](super::CircuitBreakerLayer).
+pub struct CircuitBreaker<S, M = Wrap> {
+    inner: S,
+    breaker: Breaker,
+    failures: Statuses,
+    carry: PhantomData<fn() -> M>,
+}
+
+impl<S, M> CircuitBreaker<S, M> {
+    pub(super) const fn new(inner: S, breaker: Breaker, failures: Statuses) -> Self {
+        Self { inner, breaker, failures, carry: PhantomData }
+    }
+}
+
+impl<S, B, ResBody, M> Service<Request<B>> for CircuitBreaker<S, M>
+where
+    S: Service<Request<B>, Response = Response<ResBody>>,
+    S::Error: Into<BoxError> + 'static,
+    M: Carry<ResBody>,
+{
+    type Response = Response<M::Body>;
+    type Error = Error;
+    type Future = ResponseFuture<S::Future, M>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.inner.poll_ready(cx).map_err(Error::from_inner)
+    }
+
+    #[inline]
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let scope = Scope::enter();
+        let now = scope.now();
+        match self.breaker.admit(now) {
+            Ok(admitted) => {
+                observe::transition(admitted.transition);
+                scope.set_sent(Some(now));
+                let inner = self.inner.call(request);
+                ResponseFuture::admitted(inner, admitted.permit, self.failures, scope.sent())
+            }
+            Err(refused) => {
+                observe::transition(refused.transition);
+                scope.set_sent(None);
+                let error = Error::new(ErrorKind::BreakerOpen).with_retry_at(refused.retry_at);
+                observe::refused(&error);
+                ResponseFuture::refused(error)
+            }
+        }
+    }
+}
+
+impl<S: Clone, M> Clone for CircuitBreaker<S, M> {
+    fn clone(&self) -> Self {
+        Self::new(self.inner.clone(), self.breaker.clone(), self.failures)
+    }
+}
+
+impl<S: fmt::Debug, M> fmt::Debug for CircuitBreaker<S, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CircuitBreaker")
+            .field("inner", &self.inner)
+            .field("breaker", &self.breaker)
+            .finish_non_exhaustive()
+    }
+}

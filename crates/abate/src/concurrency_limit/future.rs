@@ -1,0 +1,152 @@
+//! The future of a call that waits for its turn.
+
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use abate_core::deadline::Deadline;
+use http::{Request, Response};
+use pin_project::pin_project;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tower_service::Service;
+
+use crate::body::{Carry, Guards, Wrap};
+use crate::context::Scope;
+use crate::error::{BoxError, Error, ErrorKind};
+use crate::observe;
+use crate::timer::Timer;
+
+/// The future of [`ConcurrencyLimit`](super::ConcurrencyLimit).
+///
+/// # Cancel safety
+///
+/// Dropping it gives back the permit, or the place in the queue.
+#[pin_project]
+pub struct ResponseFuture<S, R, M = Wrap>
+where
+    S: Service<R>,
+{
+    #[pin]
+    state: State<S, R>,
+    permit: Option<OwnedSemaphorePermit>,
+    carry: PhantomData<fn() -> M>,
+}
+
+#[pin_project(project = StateProj)]
+enum State<S, R>
+where
+    S: Service<R>,
+{
+    /// Boxed: this path waits, and the path of a call that need not is to stay small.
+    Waiting(Pin<Box<Waiting<S, R>>>),
+    Running(#[pin] S::Future),
+    Refused,
+}
+
+#[pin_project]
+struct Waiting<S, R> {
+    service: S,
+    request: Option<R>,
+    turn: Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>,
+    #[pin]
+    timer: Timer,
+}
+
+impl<S, R, M> ResponseFuture<S, R, M>
+where
+    S: Service<R>,
+{
+    pub(super) const fn running(inner: S::Future, permit: Option<OwnedSemaphorePermit>) -> Self {
+        Self { state: State::Running(inner), permit, carry: PhantomData }
+    }
+
+    pub(super) const fn refused() -> Self {
+        Self { state: State::Refused, permit: None, carry: PhantomData }
+    }
+
+    pub(super) fn waiting(
+        service: S,
+        request: R,
+        permits: Arc<Semaphore>,
+        now: Instant,
+        wait: Duration,
+    ) -> Self {
+        let waiting = Waiting {
+            service,
+            request: Some(request),
+            turn: Box::pin(permits.acquire_owned()),
+            timer: Timer::new(Deadline::after(now, wait)),
+        };
+        Self { state: State::Waiting(Box::pin(waiting)), permit: None, carry: PhantomData }
+    }
+}
+
+impl<S, R> Waiting<S, R> {
+    /// The permit, or the refusal.
+    fn poll_turn(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<OwnedSemaphorePermit, Error>> {
+        let this = self.project();
+        if let Poll::Ready(Ok(permit)) = this.turn.as_mut().poll(cx) {
+            return Poll::Ready(Ok(permit));
+        }
+        this.timer.poll(cx).map(|()| Err(refusal()))
+    }
+}
+
+fn refusal() -> Error {
+    let error = Error::new(ErrorKind::LimitReached);
+    observe::refused(&error);
+    error
+}
+
+impl<S, B, ResBody, M> Future for ResponseFuture<S, Request<B>, M>
+where
+    S: Service<Request<B>, Response = Response<ResBody>>,
+    S::Error: Into<BoxError> + 'static,
+    M: Carry<ResBody>,
+{
+    type Output = Result<Response<M::Body>, Error>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let StateProj::Waiting(waiting) = this.state.as_mut().project() {
+            *this.permit = Some(ready!(waiting.as_mut().poll_turn(cx))?);
+            let waited = waiting.as_mut().project();
+            if let Some(request) = waited.request.take() {
+                let scope = Scope::enter();
+                scope.set_sent(Some(scope.now()));
+                let running = waited.service.call(request);
+                this.state.set(State::Running(running));
+            }
+        }
+        let StateProj::Running(inner) = this.state.project() else {
+            return Poll::Ready(Err(refusal()));
+        };
+        let result = ready!(inner.poll(cx));
+        let guards = Guards::permit(this.permit.take());
+        Poll::Ready(match result {
+            Ok(response) => Ok(response.map(|body| M::carry(body, guards))),
+            Err(error) => Err(Error::from_inner(error)),
+        })
+    }
+}
+
+impl<S, R, M> fmt::Debug for ResponseFuture<S, R, M>
+where
+    S: Service<R>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.state {
+            State::Waiting(_) => "ResponseFuture(waiting for its turn)",
+            State::Running(_) => "ResponseFuture(running)",
+            State::Refused => "ResponseFuture(refused)",
+        })
+    }
+}

@@ -1,0 +1,73 @@
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use abate_core::policy::{Policy, PolicyError};
+use tower_layer::Layer;
+
+use super::{ConcurrencyLimit, ConcurrencyLimitHandle};
+use crate::body::{Merge, Wrap};
+
+/// Bounds the calls in flight; see the [module](crate::concurrency_limit).
+///
+/// Clones of the layer, and everything it is laid over, share one limit.
+pub struct ConcurrencyLimitLayer<M = Wrap> {
+    handle: ConcurrencyLimitHandle,
+    carry: PhantomData<fn() -> M>,
+}
+
+impl ConcurrencyLimitLayer {
+    /// At most `max` calls in flight.
+    ///
+    /// # Errors
+    ///
+    /// When `max` is 0, which no call would ever pass, or larger than a semaphore counts.
+    pub fn new(max: usize) -> Result<Self, PolicyError> {
+        Ok(Self { handle: ConcurrencyLimitHandle::new(max)?, carry: PhantomData })
+    }
+
+    /// The limit of a policy, which may be none.
+    #[must_use]
+    pub fn from_policy(policy: &Policy) -> Self {
+        Self { handle: ConcurrencyLimitHandle::of(policy), carry: PhantomData }
+    }
+
+    /// The longest that a call waits for its turn; zero refuses at once.
+    #[must_use]
+    pub fn with_wait(mut self, wait: Duration) -> Self {
+        self.handle = self.handle.with_wait(wait);
+        self
+    }
+
+    pub(crate) fn merging(self) -> ConcurrencyLimitLayer<Merge> {
+        ConcurrencyLimitLayer { handle: self.handle, carry: PhantomData }
+    }
+}
+
+impl<M> ConcurrencyLimitLayer<M> {
+    /// Tells how many calls are in flight.
+    #[must_use]
+    pub fn handle(&self) -> ConcurrencyLimitHandle {
+        self.handle.clone()
+    }
+}
+
+impl<S, M> Layer<S> for ConcurrencyLimitLayer<M> {
+    type Service = ConcurrencyLimit<S, M>;
+
+    fn layer(&self, inner: S) -> ConcurrencyLimit<S, M> {
+        ConcurrencyLimit::new(inner, self.handle())
+    }
+}
+
+impl<M> Clone for ConcurrencyLimitLayer<M> {
+    fn clone(&self) -> Self {
+        Self { handle: self.handle(), carry: PhantomData }
+    }
+}
+
+impl<M> fmt::Debug for ConcurrencyLimitLayer<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConcurrencyLimitLayer").field("handle", &self.handle).finish()
+    }
+}

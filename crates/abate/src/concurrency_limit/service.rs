@@ -1,0 +1,79 @@
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem;
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use tower_service::Service;
+
+use super::ConcurrencyLimitHandle;
+use super::future::ResponseFuture;
+use super::handle::Turn;
+use crate::body::{Carry, Wrap};
+use crate::context::Scope;
+use crate::error::{BoxError, Error};
+
+/// The service of [`ConcurrencyLimitLayer`](super::ConcurrencyLimitLayer).
+pub struct ConcurrencyLimit<S, M = Wrap> {
+    inner: S,
+    handle: ConcurrencyLimitHandle,
+    carry: PhantomData<fn() -> M>,
+}
+
+impl<S, M> ConcurrencyLimit<S, M> {
+    pub(super) const fn new(inner: S, handle: ConcurrencyLimitHandle) -> Self {
+        Self { inner, handle, carry: PhantomData }
+    }
+}
+
+impl<S, B, ResBody, M> Service<Request<B>> for ConcurrencyLimit<S, M>
+where
+    S: Service<Request<B>, Response = Response<ResBody>> + Clone,
+    S::Error: Into<BoxError> + 'static,
+    M: Carry<ResBody>,
+{
+    type Response = Response<M::Body>;
+    type Error = Error;
+    type Future = ResponseFuture<S, Request<B>, M>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.inner.poll_ready(cx).map_err(Error::from_inner)
+    }
+
+    #[inline]
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        match self.handle.try_acquire() {
+            Turn::Now(permit) => ResponseFuture::running(self.inner.call(request), permit),
+            Turn::Later(permits) => {
+                let scope = Scope::enter();
+                // Whoever is above learns that it was not sent yet.
+                scope.set_sent(None);
+                let now = scope.now();
+                let wait = self.handle.wait().min(scope.deadline().remaining(now));
+                if wait.is_zero() {
+                    return ResponseFuture::refused();
+                }
+                // The service that was readied is the one that will be called.
+                let fresh = self.inner.clone();
+                let ready = mem::replace(&mut self.inner, fresh);
+                ResponseFuture::waiting(ready, request, permits, now, wait)
+            }
+        }
+    }
+}
+
+impl<S: Clone, M> Clone for ConcurrencyLimit<S, M> {
+    fn clone(&self) -> Self {
+        Self::new(self.inner.clone(), self.handle.clone())
+    }
+}
+
+impl<S: fmt::Debug, M> fmt::Debug for ConcurrencyLimit<S, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConcurrencyLimit")
+            .field("inner", &self.inner)
+            .field("handle", &self.handle)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,82 @@
+//! The future of a call that ends by its deadline.
+
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use abate_core::deadline::Deadline;
+use http::Response;
+use pin_project::pin_project;
+
+use crate::body::{Carry, Guards, Wrap};
+use crate::context::Scope;
+use crate::error::{BoxError, Error, ErrorKind};
+use crate::observe;
+use crate::timer::Timer;
+
+/// The future of [`Deadlined`](super::Deadlined).
+///
+/// # Cancel safety
+///
+/// Dropping it drops the call.
+#[pin_project]
+pub struct ResponseFuture<F, M = Wrap> {
+    /// `None` when the deadline had passed already.
+    #[pin]
+    inner: Option<F>,
+    #[pin]
+    timer: Timer,
+    end: Deadline,
+    carry: PhantomData<fn() -> M>,
+}
+
+impl<F, M> ResponseFuture<F, M> {
+    pub(super) const fn new(inner: F, end: Deadline) -> Self {
+        Self { inner: Some(inner), timer: Timer::new(end), end, carry: PhantomData }
+    }
+
+    pub(super) const fn passed(end: Deadline) -> Self {
+        Self { inner: None, timer: Timer::new(end), end, carry: PhantomData }
+    }
+}
+
+impl<F, B, E, M> Future for ResponseFuture<F, M>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    E: Into<BoxError> + 'static,
+    M: Carry<B>,
+{
+    type Output = Result<Response<M::Body>, Error>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Some(inner) = this.inner.as_pin_mut() {
+            let scope = Scope::enter();
+            let _deadline = scope.set_deadline(*this.end);
+            if let Poll::Ready(result) = inner.poll(cx) {
+                return Poll::Ready(match result {
+                    Ok(response) => Ok(response.map(|body| M::carry(body, Guards::default()))),
+                    Err(error) => Err(Error::from_inner(error)),
+                });
+            }
+            if this.timer.poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+        let error = Error::new(ErrorKind::Deadline);
+        observe::refused(&error);
+        Poll::Ready(Err(error))
+    }
+}
+
+impl<F: fmt::Debug, M> fmt::Debug for ResponseFuture<F, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture")
+            .field("inner", &self.inner)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
+    }
+}

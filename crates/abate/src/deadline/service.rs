@@ -1,0 +1,72 @@
+use std::fmt;
+use std::marker::PhantomData;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use abate_core::deadline::Deadline;
+use http::{Request, Response};
+use tower_service::Service;
+
+use super::future::ResponseFuture;
+use crate::body::{Carry, Wrap};
+use crate::context::Scope;
+use crate::error::{BoxError, Error};
+
+/// The service of [`DeadlineLayer`](super::DeadlineLayer).
+pub struct Deadlined<S, M = Wrap> {
+    inner: S,
+    timeout: Duration,
+    carry: PhantomData<fn() -> M>,
+}
+
+impl<S, M> Deadlined<S, M> {
+    pub(super) const fn new(inner: S, timeout: Duration) -> Self {
+        Self { inner, timeout, carry: PhantomData }
+    }
+}
+
+impl<S, B, ResBody, M> Service<Request<B>> for Deadlined<S, M>
+where
+    S: Service<Request<B>, Response = Response<ResBody>>,
+    S::Error: Into<BoxError> + 'static,
+    M: Carry<ResBody>,
+{
+    type Response = Response<M::Body>;
+    type Error = Error;
+    type Future = ResponseFuture<S::Future, M>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.inner.poll_ready(cx).map_err(Error::from_inner)
+    }
+
+    #[inline]
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let scope = Scope::enter();
+        let now = scope.now();
+        let mut end = Deadline::after(now, self.timeout).earlier(scope.deadline());
+        if let Some(own) = request.extensions().get::<Deadline>() {
+            end = end.earlier(*own);
+        }
+        if end.remaining(now).is_zero() {
+            return ResponseFuture::passed(end);
+        }
+        let _deadline = scope.set_deadline(end);
+        ResponseFuture::new(self.inner.call(request), end)
+    }
+}
+
+impl<S: Clone, M> Clone for Deadlined<S, M> {
+    fn clone(&self) -> Self {
+        Self::new(self.inner.clone(), self.timeout)
+    }
+}
+
+impl<S: fmt::Debug, M> fmt::Debug for Deadlined<S, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Deadlined")
+            .field("inner", &self.inner)
+            .field("timeout", &self.timeout)
+            .finish()
+    }
+}

@@ -1,0 +1,45 @@
+//! Tower layers that keep an HTTP client from turning a dependency's slow minute into its own
+//! outage.
+
+pub mod attempt_timeout;
+pub mod body;
+pub mod circuit_breaker;
+mod clock;
+pub mod concurrency_limit;
+mod context;
+pub mod deadline;
+mod error;
+pub mod fault;
+mod observe;
+mod report;
+pub mod retry;
+pub mod retry_after;
+pub mod stack;
+mod timer;
+
+/// The decisions behind the layers, for queue workers and tests that have no tower.
+pub use abate_core as core;
+#[doc(inline)]
+pub use abate_core::{
+    backoff::{Backoff, Curve, DelaySource, Jitter},
+    breaker::State as BreakerState,
+    deadline::Deadline,
+    outcome::Fault,
+    policy::{Policy, PolicyBuilder, PolicyError},
+    ratio::Ratio,
+    retry_after::Pushback,
+    safety::Idempotent,
+    session::StopReason,
+};
+
+pub use self::attempt_timeout::AttemptTimeoutLayer;
+pub use self::body::{ReplayBody, ResponseBody};
+pub use self::circuit_breaker::CircuitBreakerLayer;
+pub use self::concurrency_limit::{ConcurrencyLimitHandle, ConcurrencyLimitLayer};
+pub use self::context::Attempt;
+pub use self::deadline::DeadlineLayer;
+pub use self::error::{BoxError, Error, ErrorKind};
+pub use self::report::{Report, Tried, TriedResult};
+pub use self::retry::{BudgetHandle, RetryLayer};
+pub use self::retry_after::RetryAfterLayer;
+pub use self::stack::{Stack, StackService};

@@ -1,0 +1,62 @@
+//! Everything that is told to the outside goes through here: one `tracing` event for each retry,
+//! refusal, stop and transition, and nothing for a call that succeeds at once.
+
+use std::time::Duration;
+
+use abate_core::backoff::DelaySource;
+use abate_core::breaker::{State, Transition};
+use abate_core::classify::Transient;
+use abate_core::retry_after::Hint;
+use abate_core::session::StopReason;
+
+use crate::error::{Error, ErrorKind};
+use crate::report::TriedResult;
+
+/// An attempt failed and another will be made.
+pub(crate) fn retry(
+    attempt: u32,
+    result: TriedResult,
+    why: Transient,
+    after: Duration,
+    source: DelaySource,
+) {
+    let delay_ms = after.as_secs_f64() * 1e3;
+    tracing::debug!(attempt, outcome = %result, ?why, delay_ms, ?source, "retrying");
+}
+
+/// A call ends without success, and there is a reason why it is not tried again.
+pub(crate) fn stopped(attempts: u32, reason: StopReason) {
+    tracing::debug!(attempts, reason = reason.as_str(), "stopped retrying");
+}
+
+/// A retry layer above does the retrying already.
+pub(crate) fn stood_down() {
+    tracing::warn!("a retry layer above this one retries already; this one stands down");
+}
+
+/// A layer refused a call by itself.
+pub(crate) fn refused(error: &Error) {
+    match error.kind() {
+        ErrorKind::BreakerOpen => tracing::debug!(retry_at = ?error.retry_at(), "refused: breaker"),
+        kind => tracing::debug!(?kind, "refused"),
+    }
+}
+
+/// A server's hint could not be read.
+pub(crate) fn malformed(hint: Hint) {
+    if hint == Hint::Malformed {
+        tracing::debug!("hint ignored: Retry-After is malformed");
+    }
+}
+
+/// A breaker changed its state.
+pub(crate) fn transition(transition: Option<Transition>) {
+    let Some(Transition { from, to, open_for }) = transition else { return };
+    match (to, open_for) {
+        (State::Open, Some(open_for)) => {
+            let open_ms = open_for.as_secs_f64() * 1e3;
+            tracing::warn!(%from, %to, open_ms, "circuit breaker opened");
+        }
+        _ => tracing::info!(%from, %to, "circuit breaker moved"),
+    }
+}

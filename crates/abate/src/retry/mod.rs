@@ -1,0 +1,61 @@
+//! Tries again what failed in passing, within a budget, and stops in time.
+//!
+//! **Protects from** failures that another attempt does not meet, without becoming one: retries are
+//! a share of what succeeds, are spread by full jitter, obey the server, and none is started that
+//! cannot end in time.
+//!
+//! **Stands** above everything that judges or limits an attempt, below what bounds the whole call.
+//! A refusal of a layer below (breaker open, limit reached) ends the call: it is not repeated, is
+//! no attempt, and costs no token.
+//!
+//! **Differs from [tower's `Retry`](https://docs.rs/tower/latest/tower/retry/)** in that the policy
+//! is a value and not code, that requests need not be `Clone` (a body which streams is sent once,
+//! and is never an error), that a call which succeeds clones neither the request nor the service,
+//! that there is a budget unless it is [refused in code](RetryLayer::without_budget), and that the
+//! last response is returned as it is, with a [`Report`](crate::Report) in its extensions.
+//!
+//! | setting | default | why |
+//! |---|---|---|
+//! | attempts | 3, the first included | a fourth adds load where it no longer helps |
+//! | backoff | 100 ms doubling to 10 s, full jitter | the first retry comes within a blip; jitter spreads the rest |
+//! | total | 30 s: no retry starts that cannot end by then | about as long as a person, or a proxy, waits |
+//! | budget | 20 % of what succeeds, and 0.2/s | carries 10 % of faults, and never adds more than a fifth to a load |
+//! | statuses | 408, 425, 429, 500, 502, 503, 504 | what waiting may change |
+//! | methods | idempotent ones (RFC 9110 section 9.2.2), with an `Idempotency-Key`, or marked [`Idempotent`](crate::Idempotent); others when unsent or answered 429 | never do a thing twice |
+//! | `Retry-After` | a floor, spread upwards; longer than the time left, the response is returned at once | nobody knocks early, or all at one moment |
+//!
+//! # Examples
+//!
+//! ```
+//! use abate::{Policy, RetryLayer};
+//! use hyper_util::client::legacy::Client;
+//! use hyper_util::rt::TokioExecutor;
+//! use tower::ServiceBuilder;
+//!
+//! # fn build() -> Result<(), abate::PolicyError> {
+//! let policy = Policy::builder().with_attempts(4).build()?;
+//! let service = ServiceBuilder::new()
+//!     .layer(RetryLayer::new(policy))
+//!     .service(Client::builder(TokioExecutor::new()).build_http());
+//! # fn check<S: tower::Service<http::Request<http_body_util::Full<bytes::Bytes>>>>(_: S) {}
+//! # check(service);
+//! # Ok(())
+//! # }
+//! # build().unwrap();
+//! ```
+//!
+//! **Telemetry:** nothing for a call that succeeds at once; a `tracing` event at debug level for
+//! each retry and for each call that ends without success.
+
+mod budget;
+mod call;
+pub mod future;
+mod kept;
+mod layer;
+mod pause;
+mod service;
+mod shared;
+
+pub use self::budget::BudgetHandle;
+pub use self::layer::RetryLayer;
+pub use self::service::Retry;

@@ -1,0 +1,173 @@
+//! Between two attempts: drain what was discarded, wait, take a slot, get a service ready.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use abate_core::budget::Grant;
+use abate_core::deadline::Deadline;
+use abate_core::session::{Retry, StopReason};
+use bytes::Buf;
+use http::Request;
+use http_body::Body;
+use pin_project::pin_project;
+use tokio::time::{Sleep, sleep_until};
+use tower_service::Service;
+
+use crate::body::ReplayBody;
+use crate::error::{BoxError, Error};
+
+/// A discarded response is read for this long, or this far, so that its connection can be used
+/// again; beyond that a new connection is the cheaper one.
+const DRAIN_TIME: Duration = Duration::from_millis(50);
+const DRAIN_BYTES: usize = 64 * 1024;
+
+#[pin_project]
+pub(super) struct Pause<S, B: Body, ResBody> {
+    step: Step,
+    #[pin]
+    timer: Sleep,
+    #[pin]
+    discarded: Option<ResBody>,
+    drained: usize,
+    /// When the wait ends.
+    wake: Option<Instant>,
+    grant: Option<Grant>,
+    request: Option<Request<ReplayBody<B>>>,
+    service: Option<S>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Drain,
+    Wait,
+    Slot,
+    Ready,
+}
+
+/// Why the retry is not sent after all.
+pub(super) enum Refusal {
+    /// It would come too late, or too many others are waiting.
+    Stopped(StopReason),
+    /// The service below did not get ready.
+    NotReady(Error),
+}
+
+/// A service that is ready, the request for it, and what pays for it.
+pub(super) type Prepared<S, B> = (S, Request<ReplayBody<B>>, Option<Grant>);
+
+impl<S, B: Body, ResBody> Pause<S, B, ResBody> {
+    pub(super) fn new(
+        now: Instant,
+        retry: Retry,
+        request: Request<ReplayBody<B>>,
+        discarded: Option<ResBody>,
+    ) -> Self {
+        let wake = now.checked_add(retry.after);
+        let drained_by = now + retry.after.min(DRAIN_TIME);
+        let (step, first) = match &discarded {
+            Some(_) => (Step::Drain, drained_by),
+            None => (Step::Wait, wake.unwrap_or(drained_by)),
+        };
+        Self {
+            step,
+            timer: sleep_until(first.into()),
+            discarded,
+            drained: 0,
+            wake,
+            grant: retry.grant,
+            request: Some(request),
+            service: None,
+        }
+    }
+
+    /// Waits for the moment to send, and for a service to send it with.
+    pub(super) fn poll(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        now: Instant,
+        deadline: Deadline,
+        fresh: impl Fn() -> S,
+    ) -> Poll<Result<Prepared<S, B>, Refusal>>
+    where
+        S: Service<Request<ReplayBody<B>>>,
+        S::Error: Into<BoxError> + 'static,
+        ResBody: Body,
+    {
+        let mut this = self.project();
+        loop {
+            match this.step {
+                Step::Drain => {
+                    let drained = poll_drain(this.discarded.as_mut(), this.drained, cx);
+                    if drained.is_pending() {
+                        ready!(this.timer.as_mut().poll(cx));
+                    }
+                    this.discarded.set(None);
+                    if let Some(wake) = *this.wake {
+                        this.timer.as_mut().reset(wake.into());
+                    }
+                    *this.step = Step::Wait;
+                }
+                Step::Wait => {
+                    ready!(this.timer.as_mut().poll(cx));
+                    let wait = match this.grant.as_mut() {
+                        Some(grant) => grant.slot(now, deadline.remaining(now)),
+                        None => Ok(Duration::ZERO),
+                    };
+                    match wait {
+                        Ok(wait) => this.timer.as_mut().reset((now + wait).into()),
+                        Err(denied) => return Poll::Ready(Err(Refusal::Stopped(denied.into()))),
+                    }
+                    *this.step = Step::Slot;
+                }
+                Step::Slot => {
+                    ready!(this.timer.as_mut().poll(cx));
+                    if let Some(end) = deadline.instant() {
+                        this.timer.as_mut().reset(end.into());
+                    }
+                    *this.step = Step::Ready;
+                }
+                Step::Ready => {
+                    let service = this.service.get_or_insert_with(&fresh);
+                    match service.poll_ready(cx) {
+                        Poll::Ready(Ok(())) => break,
+                        Poll::Ready(Err(error)) => {
+                            let error = Error::from_inner(error);
+                            return Poll::Ready(Err(Refusal::NotReady(error)));
+                        }
+                        Poll::Pending => {}
+                    }
+                    if deadline == Deadline::NEVER {
+                        return Poll::Pending;
+                    }
+                    ready!(this.timer.as_mut().poll(cx));
+                    return Poll::Ready(Err(Refusal::Stopped(StopReason::Deadline)));
+                }
+            }
+        }
+        let prepared = this.service.take().zip(this.request.take());
+        match prepared {
+            Some((service, request)) => Poll::Ready(Ok((service, request, this.grant.take()))),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// Reads on until the end, the limit, or an error: all of them are the end of draining.
+fn poll_drain<B: Body>(
+    mut body: Pin<&mut Option<B>>,
+    drained: &mut usize,
+    cx: &mut Context<'_>,
+) -> Poll<()> {
+    while *drained < DRAIN_BYTES {
+        let Some(body) = body.as_mut().as_pin_mut() else { break };
+        match ready!(body.poll_frame(cx)) {
+            Some(Ok(frame)) => {
+                *drained += frame.data_ref().map_or(0, Buf::remaining);
+            }
+            Some(Err(_)) | None => break,
+        }
+    }
+    Poll::Ready(())
+}

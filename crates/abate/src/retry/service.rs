@@ -1,0 +1,103 @@
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use abate_core::deadline::Deadline;
+use abate_core::safety::Safety;
+use abate_core::session::{Session, Traits};
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use tower_service::Service;
+
+use super::call::Call;
+use super::future::ResponseFuture;
+use super::kept::Kept;
+use super::shared::{Shared, Terms};
+use crate::body::ReplayBody;
+use crate::context::{Attempt, Scope};
+use crate::error::{BoxError, Error};
+use crate::observe;
+
+/// The service of [`RetryLayer`](super::RetryLayer).
+pub struct Retry<S> {
+    inner: S,
+    shared: Arc<Shared<S>>,
+}
+
+impl<S: Clone> Retry<S> {
+    pub(super) fn new(inner: S, terms: Arc<Terms>) -> Self {
+        let shared = Arc::new(Shared::new(terms, inner.clone()));
+        Self { inner, shared }
+    }
+}
+
+impl<S, B, ResBody> Service<Request<B>> for Retry<S>
+where
+    S: Service<Request<ReplayBody<B>>, Response = Response<ResBody>> + Clone,
+    S::Error: Into<BoxError> + 'static,
+    B: Body<Data = Bytes> + Unpin,
+    ResBody: Body,
+{
+    type Response = Response<ResBody>;
+    type Error = Error;
+    type Future = ResponseFuture<S, B, ResBody>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.inner.poll_ready(cx).map_err(Error::from_inner)
+    }
+
+    #[inline]
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let scope = Scope::enter();
+        let target = target(&request);
+        let terms = &self.shared.terms;
+        let now = scope.now();
+
+        let own = request.extensions().get::<Deadline>().copied().unwrap_or(Deadline::NEVER);
+        let deadline = scope.deadline().earlier(own);
+        let safety =
+            Safety::of(request.method(), request.headers(), request.extensions().get().copied());
+        let nested = Attempt::current().is_some_and(|attempt| attempt.has_target(target));
+        let retries = terms.policy.attempts() > 1 && !nested;
+
+        let (request, kept) = if retries {
+            let request = request.map(ReplayBody::new);
+            let kept = Kept::of(&request);
+            (request, kept)
+        } else {
+            if nested {
+                observe::stood_down();
+            }
+            (request.map(ReplayBody::once), None)
+        };
+        let traits = Traits { safety, replayable: kept.is_some(), nested };
+        let session = Session::new(&terms.policy, deadline, now);
+        let mut call = Call::new(Arc::clone(&self.shared), session, traits, kept, deadline, target);
+        let inner = call.send(&scope, &mut self.inner, request, None);
+        ResponseFuture::new(inner, call)
+    }
+}
+
+/// Tells whether two requests mean the same thing to a retry: method, authority and path.
+fn target<B>(request: &Request<B>) -> u64 {
+    let mut hasher = DefaultHasher::default();
+    request.method().as_str().hash(&mut hasher);
+    request.uri().authority().map(|authority| authority.as_str()).hash(&mut hasher);
+    request.uri().path().hash(&mut hasher);
+    hasher.finish()
+}
+
+impl<S: Clone> Clone for Retry<S> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for Retry<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Retry").field("inner", &self.inner).field("shared", &self.shared).finish()
+    }
+}

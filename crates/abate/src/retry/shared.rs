@@ -1,0 +1,49 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use abate_core::policy::Policy;
+use abate_core::rng::Streams;
+use abate_core::session::Bounds;
+
+use super::BudgetHandle;
+
+/// What a layer decides by.
+#[derive(Debug)]
+pub(super) struct Terms {
+    pub(super) policy: Policy,
+    pub(super) budget: Option<BudgetHandle>,
+    pub(super) streams: Streams,
+}
+
+impl Terms {
+    /// What bounds a call. One that a retry above repeats already is paid for there.
+    pub(super) fn bounds(&self, nested: bool) -> Bounds<'_> {
+        let budget = self.budget.as_ref().filter(|_| !nested).map(BudgetHandle::core);
+        Bounds { policy: &self.policy, budget, streams: &self.streams }
+    }
+}
+
+/// What all calls through one service share: the terms, and a template of the service below from
+/// which a repeat makes its own. So a call that needs no repeat clones no service.
+pub(super) struct Shared<S> {
+    pub(super) terms: Arc<Terms>,
+    template: Mutex<S>,
+}
+
+impl<S: Clone> Shared<S> {
+    pub(super) fn new(terms: Arc<Terms>, template: S) -> Self {
+        Self { terms, template: Mutex::new(template) }
+    }
+
+    /// A service that has reserved nothing, to be readied before it is called.
+    pub(super) fn fresh(&self) -> S {
+        // A service whose `clone` panicked is no worse for it.
+        self.template.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl<S> fmt::Debug for Shared<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("terms", &self.terms).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,58 @@
+//! The future of a response whose `Retry-After` is published.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use abate_core::retry_after::Hint;
+use http::Response;
+use pin_project::pin_project;
+
+use crate::error::{BoxError, Error};
+use crate::{clock, observe};
+
+/// The future of [`RetryAfter`](super::RetryAfter).
+///
+/// # Cancel safety
+///
+/// Dropping it drops the call.
+#[pin_project]
+#[derive(Debug)]
+pub struct ResponseFuture<F> {
+    #[pin]
+    inner: F,
+}
+
+impl<F> ResponseFuture<F> {
+    pub(super) const fn new(inner: F) -> Self {
+        Self { inner }
+    }
+}
+
+impl<F, B, E> Future for ResponseFuture<F>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    E: Into<BoxError> + 'static,
+{
+    type Output = Result<Response<B>, Error>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let result = ready!(self.project().inner.poll(cx)).map_err(Error::from_inner);
+        Poll::Ready(result.map(|mut response| {
+            if !response.status().is_success() {
+                publish(&mut response);
+            }
+            response
+        }))
+    }
+}
+
+#[cold]
+fn publish<B>(response: &mut Response<B>) {
+    let hint = Hint::read(response.headers(), clock::wall);
+    observe::malformed(hint);
+    if let Some(pushback) = hint.pushback() {
+        response.extensions_mut().insert(pushback);
+    }
+}

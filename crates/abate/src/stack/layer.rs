@@ -1,0 +1,91 @@
+use abate_core::breaker::Breaker;
+use abate_core::policy::Policy;
+use tower_layer::Layer;
+
+use crate::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
+use crate::body::Merge;
+use crate::circuit_breaker::{CircuitBreaker, CircuitBreakerLayer};
+use crate::concurrency_limit::{ConcurrencyLimit, ConcurrencyLimitHandle, ConcurrencyLimitLayer};
+use crate::deadline::{DeadlineLayer, Deadlined};
+use crate::retry::{BudgetHandle, Retry, RetryLayer};
+use crate::retry_after::{RetryAfter, RetryAfterLayer};
+
+/// What [`Stack`] makes of a client `S`.
+///
+/// It answers with `http::Response<abate::ResponseBody<B>>` where `S` answers with
+/// `http::Response<B>`.
+pub type StackService<S> = Deadlined<
+    Retry<CircuitBreaker<RetryAfter<ConcurrencyLimit<AttemptTimeout<S>, Merge>>, Merge>>,
+    Merge,
+>;
+
+/// All six layers, from one policy; see the [module](crate::stack).
+///
+/// Clones of it, and everything it is laid over, share one budget, one breaker and one limit: a
+/// stack is for one dependency.
+#[derive(Debug, Clone)]
+pub struct Stack {
+    deadline: DeadlineLayer<Merge>,
+    retry: RetryLayer,
+    breaker: CircuitBreakerLayer<Merge>,
+    retry_after: RetryAfterLayer,
+    limit: ConcurrencyLimitLayer<Merge>,
+    attempt_timeout: AttemptTimeoutLayer,
+}
+
+impl Stack {
+    /// The layers by `policy`, with budget, breaker and limit of their own.
+    #[must_use]
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            deadline: DeadlineLayer::new(policy.total_timeout()).merging(),
+            breaker: CircuitBreakerLayer::new(&policy).merging(),
+            retry_after: RetryAfterLayer::new(),
+            limit: ConcurrencyLimitLayer::from_policy(&policy).merging(),
+            attempt_timeout: AttemptTimeoutLayer::new(policy.attempt_timeout()),
+            retry: RetryLayer::new(policy),
+        }
+    }
+
+    /// Pays for retries from `budget`, which other stacks may share.
+    #[must_use]
+    pub fn with_budget(mut self, budget: BudgetHandle) -> Self {
+        self.retry = self.retry.with_budget(budget);
+        self
+    }
+
+    /// Draws the same jitter in every run: for tests.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.retry = self.retry.with_seed(seed);
+        self
+    }
+
+    /// Tells where the breaker stands.
+    #[must_use]
+    pub fn breaker(&self) -> Breaker {
+        self.breaker.handle()
+    }
+
+    /// Tells what the retry budget holds.
+    #[must_use]
+    pub fn budget(&self) -> Option<BudgetHandle> {
+        self.retry.budget()
+    }
+
+    /// Tells how many calls are in flight.
+    #[must_use]
+    pub fn limit(&self) -> ConcurrencyLimitHandle {
+        self.limit.handle()
+    }
+}
+
+impl<S: Clone> Layer<S> for Stack {
+    type Service = StackService<S>;
+
+    fn layer(&self, client: S) -> StackService<S> {
+        let attempt = self.attempt_timeout.layer(client);
+        let attempt = self.retry_after.layer(self.limit.layer(attempt));
+        self.deadline.layer(self.retry.layer(self.breaker.layer(attempt)))
+    }
+}
