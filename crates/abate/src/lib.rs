@@ -34,7 +34,7 @@ pub use abate_core::{
 
 pub use self::attempt_timeout::AttemptTimeoutLayer;
 pub use self::body::{ReplayBody, ResponseBody};
-pub use self::circuit_breaker::CircuitBreakerLayer;
+pub use self::circuit_breaker::{BreakerHandle, CircuitBreakerLayer};
 pub use self::concurrency_limit::{ConcurrencyLimitHandle, ConcurrencyLimitLayer};
 pub use self::context::Attempt;
 pub use self::deadline::DeadlineLayer;

@@ -7,7 +7,7 @@ use abate_core::policy::Policy;
 use abate_core::rng::Seed;
 use tower_layer::Layer;
 
-use super::CircuitBreaker;
+use super::{BreakerHandle, CircuitBreaker};
 use crate::body::{Merge, Wrap};
 use crate::clock;
 
@@ -49,8 +49,8 @@ impl CircuitBreakerLayer {
 impl<M> CircuitBreakerLayer<M> {
     /// Tells where the breaker stands.
     #[must_use]
-    pub fn handle(&self) -> Breaker {
-        self.breaker.clone()
+    pub fn handle(&self) -> BreakerHandle {
+        BreakerHandle::new(self.breaker.clone())
     }
 }
 

@@ -45,8 +45,10 @@
 //! debug level, for each refusal.
 
 pub mod future;
+mod handle;
 mod layer;
 mod service;
 
+pub use self::handle::BreakerHandle;
 pub use self::layer::CircuitBreakerLayer;
 pub use self::service::CircuitBreaker;

@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use abate_core::policy::Policy;
-use abate_core::rng::{Seed, Streams};
+use abate_core::rng::Seed;
 use tower_layer::Layer;
 
 use super::shared::Terms;
@@ -21,26 +21,29 @@ impl RetryLayer {
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         let budget = Some(BudgetHandle::new(&policy));
-        Self::of(Terms { policy, budget, streams: Streams::new(Seed::random()) })
+        Self::of(Terms::new(policy, budget, Seed::random()))
     }
 
     /// Pays for retries from `budget`, which other layers may share.
     #[must_use]
     pub fn with_budget(self, budget: BudgetHandle) -> Self {
-        self.changed(|terms| terms.budget = Some(budget))
+        let terms = &self.terms;
+        Self::of(Terms::new(terms.policy.clone(), Some(budget), terms.streams.seed()))
     }
 
     /// Retries without a budget. In an outage this multiplies the load by the number of attempts;
     /// nothing but a fixed, small number of callers makes that safe.
     #[must_use]
     pub fn without_budget(self) -> Self {
-        self.changed(|terms| terms.budget = None)
+        let terms = &self.terms;
+        Self::of(Terms::new(terms.policy.clone(), None, terms.streams.seed()))
     }
 
     /// Draws the same jitter in every run: for tests.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
-        self.changed(|terms| terms.streams = Streams::new(Seed::new(seed)))
+        let terms = &self.terms;
+        Self::of(Terms::new(terms.policy.clone(), terms.budget.clone(), Seed::new(seed)))
     }
 
     /// The budget, unless there is none.
@@ -51,16 +54,6 @@ impl RetryLayer {
 
     fn of(terms: Terms) -> Self {
         Self { terms: Arc::new(terms) }
-    }
-
-    fn changed(self, change: impl FnOnce(&mut Terms)) -> Self {
-        let mut terms = Terms {
-            policy: self.terms.policy.clone(),
-            budget: self.terms.budget.clone(),
-            streams: Streams::new(self.terms.streams.seed()),
-        };
-        change(&mut terms);
-        Self::of(terms)
     }
 }
 

@@ -23,6 +23,9 @@ use crate::error::{BoxError, Error};
 const DRAIN_TIME: Duration = Duration::from_millis(50);
 const DRAIN_BYTES: usize = 64 * 1024;
 
+/// A server may ask for more time than a clock can add up; nobody waits longer than this.
+const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
 #[pin_project]
 pub(super) struct Pause<S, B: Body, ResBody> {
     step: Step,
@@ -32,7 +35,7 @@ pub(super) struct Pause<S, B: Body, ResBody> {
     discarded: Option<ResBody>,
     drained: usize,
     /// When the wait ends.
-    wake: Option<Instant>,
+    wake: Instant,
     grant: Option<Grant>,
     request: Option<Request<ReplayBody<B>>>,
     service: Option<S>,
@@ -64,11 +67,10 @@ impl<S, B: Body, ResBody> Pause<S, B, ResBody> {
         request: Request<ReplayBody<B>>,
         discarded: Option<ResBody>,
     ) -> Self {
-        let wake = now.checked_add(retry.after);
-        let drained_by = now + retry.after.min(DRAIN_TIME);
+        let wake = now + retry.after.min(FOREVER);
         let (step, first) = match &discarded {
-            Some(_) => (Step::Drain, drained_by),
-            None => (Step::Wait, wake.unwrap_or(drained_by)),
+            Some(_) => (Step::Drain, wake.min(now + DRAIN_TIME)),
+            None => (Step::Wait, wake),
         };
         Self {
             step,
@@ -104,9 +106,7 @@ impl<S, B: Body, ResBody> Pause<S, B, ResBody> {
                         ready!(this.timer.as_mut().poll(cx));
                     }
                     this.discarded.set(None);
-                    if let Some(wake) = *this.wake {
-                        this.timer.as_mut().reset(wake.into());
-                    }
+                    this.timer.as_mut().reset((*this.wake).into());
                     *this.step = Step::Wait;
                 }
                 Step::Wait => {

@@ -18,7 +18,6 @@ use super::shared::{Shared, Terms};
 use crate::body::ReplayBody;
 use crate::context::{Attempt, Scope};
 use crate::error::{BoxError, Error};
-use crate::observe;
 
 /// The service of [`RetryLayer`](super::RetryLayer).
 pub struct Retry<S> {
@@ -69,7 +68,7 @@ where
             (request, kept)
         } else {
             if nested {
-                observe::stood_down();
+                terms.stand_down();
             }
             (request.map(ReplayBody::once), None)
         };

@@ -1,11 +1,12 @@
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use abate_core::policy::Policy;
-use abate_core::rng::Streams;
+use abate_core::rng::{Seed, Streams};
 use abate_core::session::Bounds;
 
 use super::BudgetHandle;
+use crate::observe;
 
 /// What a layer decides by.
 #[derive(Debug)]
@@ -13,9 +14,19 @@ pub(super) struct Terms {
     pub(super) policy: Policy,
     pub(super) budget: Option<BudgetHandle>,
     pub(super) streams: Streams,
+    stood_down: Once,
 }
 
 impl Terms {
+    pub(super) const fn new(policy: Policy, budget: Option<BudgetHandle>, seed: Seed) -> Self {
+        Self { policy, budget, streams: Streams::new(seed), stood_down: Once::new() }
+    }
+
+    /// Says, the first time, that a retry above does the retrying.
+    pub(super) fn stand_down(&self) {
+        self.stood_down.call_once(observe::stood_down);
+    }
+
     /// What bounds a call. One that a retry above repeats already is paid for there.
     pub(super) fn bounds(&self, nested: bool) -> Bounds<'_> {
         let budget = self.budget.as_ref().filter(|_| !nested).map(BudgetHandle::core);

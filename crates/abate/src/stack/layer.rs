@@ -1,10 +1,9 @@
-use abate_core::breaker::Breaker;
 use abate_core::policy::Policy;
 use tower_layer::Layer;
 
 use crate::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
 use crate::body::Merge;
-use crate::circuit_breaker::{CircuitBreaker, CircuitBreakerLayer};
+use crate::circuit_breaker::{BreakerHandle, CircuitBreaker, CircuitBreakerLayer};
 use crate::concurrency_limit::{ConcurrencyLimit, ConcurrencyLimitHandle, ConcurrencyLimitLayer};
 use crate::deadline::{DeadlineLayer, Deadlined};
 use crate::retry::{BudgetHandle, Retry, RetryLayer};
@@ -63,7 +62,7 @@ impl Stack {
 
     /// Tells where the breaker stands.
     #[must_use]
-    pub fn breaker(&self) -> Breaker {
+    pub fn breaker(&self) -> BreakerHandle {
         self.breaker.handle()
     }
 
