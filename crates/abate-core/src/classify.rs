@@ -40,6 +40,7 @@ pub enum Transient {
 
 /// What an outcome says about the health of a dependency, for a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Health {
     /// It works.
     Success,
@@ -79,18 +80,17 @@ impl Verdict {
     pub const fn earns(self) -> bool {
         matches!(self, Self::Success | Self::Rejected)
     }
+}
 
-    /// What the outcome says about the dependency.
+impl Health {
+    /// What `outcome` says about the dependency, whose trouble the statuses in `retried` tell.
     #[must_use]
-    pub const fn health(self, fault: Option<Fault>) -> Health {
-        match self {
-            Self::Success => Health::Success,
-            Self::Transient(Transient::Server | Transient::Unsent | Transient::Ambiguous) => {
-                Health::Failure
-            }
-            Self::Rejected | Self::Transient(Transient::Asked) => Health::Answered,
-            Self::Permanent if fault.is_none() => Health::Answered,
-            Self::Permanent | Self::Ours(_) => Health::Unknown,
+    pub fn of(outcome: &Outcome<'_>, retried: &Statuses) -> Self {
+        match (Verdict::of(outcome, retried), outcome) {
+            (Verdict::Success, _) => Self::Success,
+            (Verdict::Transient(why), _) if why != Transient::Asked => Self::Failure,
+            (Verdict::Ours(_), _) | (_, Outcome::Fault(_)) => Self::Unknown,
+            (_, Outcome::Response { .. }) => Self::Answered,
         }
     }
 }
@@ -165,7 +165,9 @@ mod tests {
     }
 
     fn health(code: u16) -> Health {
-        verdict(code).health(None)
+        let headers = HeaderMap::new();
+        let status = StatusCode::from_u16(code).unwrap();
+        Health::of(&Outcome::Response { status, headers: &headers }, &RETRIED)
     }
 
     // CL-08
@@ -213,8 +215,8 @@ mod tests {
     #[test]
     fn faults_fall_into_their_classes() {
         let of = |fault| {
-            let verdict = Verdict::of(&Outcome::Fault(fault), &RETRIED);
-            (verdict, verdict.health(Some(fault)))
+            let outcome = Outcome::Fault(fault);
+            (Verdict::of(&outcome, &RETRIED), Health::of(&outcome, &RETRIED))
         };
         assert_eq!(of(Fault::Unsent), (Verdict::Transient(Transient::Unsent), Health::Failure));
         assert_eq!(

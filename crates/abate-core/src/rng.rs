@@ -73,10 +73,19 @@ pub struct Stream {
 impl Stream {
     /// A duration drawn evenly from `zero..=most`, to the nanosecond (saturating at 584 years).
     pub fn up_to(&mut self, most: Duration) -> Duration {
-        self.draws += 1;
         let most = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(self.draw(most))
+    }
+
+    /// A whole number drawn evenly from those below `end`; 0 where there is none.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.draw(end.saturating_sub(1))
+    }
+
+    fn draw(&mut self, most: u64) -> u64 {
+        self.draws += 1;
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.key ^ mix(self.draws));
-        Duration::from_nanos(rng.random_range(0..=most))
+        rng.random_range(0..=most)
     }
 }
 

@@ -11,12 +11,13 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use abate_core::deadline::Deadline;
+use http::Request;
 
 use crate::clock;
 
 thread_local! {
     static CELLS: Cells = const { Cells {
-        depth: Cell::new(0),
+        calling: Cell::new(false),
         now: Cell::new(None),
         deadline: Cell::new(Deadline::NEVER),
         attempt: Cell::new(None),
@@ -25,7 +26,7 @@ thread_local! {
 }
 
 struct Cells {
-    depth: Cell<u32>,
+    calling: Cell<bool>,
     now: Cell<Option<Instant>>,
     deadline: Cell<Deadline>,
     attempt: Cell<Option<Attempt>>,
@@ -77,16 +78,34 @@ impl Attempt {
     }
 }
 
-/// A stretch of synchronous work of ours: a `call` or a `poll`. All layers within the outermost
-/// one read the clock together, once.
+/// A stretch of synchronous work of ours, a `call` or a `poll`, with one reading of the clock.
+///
+/// Layers whose `call`s are nested read the clock together, and so do layers whose `poll`s end
+/// together. A reading is never older than the last time that code of other people's ran below:
+/// each `poll` forgets it on its way down, and so does a `call` that is not made by a `call`.
 #[derive(Debug)]
-pub(crate) struct Scope(());
+pub(crate) struct Scope {
+    was_calling: bool,
+}
 
 impl Scope {
     #[inline]
-    pub(crate) fn enter() -> Self {
-        CELLS.with(|cells| cells.depth.set(cells.depth.get() + 1));
-        Self(())
+    pub(crate) fn call() -> Self {
+        CELLS.with(|cells| {
+            let was_calling = cells.calling.replace(true);
+            if !was_calling {
+                cells.now.set(None);
+            }
+            Self { was_calling }
+        })
+    }
+
+    #[inline]
+    pub(crate) fn poll() -> Self {
+        CELLS.with(|cells| {
+            cells.now.set(None);
+            Self { was_calling: cells.calling.replace(false) }
+        })
     }
 
     /// The time of this stretch of work.
@@ -101,10 +120,20 @@ impl Scope {
         })
     }
 
-    /// The deadline set by the layers above.
+    /// The deadline of a call: the one set by the layers above, which have looked at the request
+    /// already, or else the request's own.
     #[inline]
-    pub(crate) fn deadline(&self) -> Deadline {
-        CELLS.with(|cells| cells.deadline.get())
+    pub(crate) fn deadline<B>(&self, request: &Request<B>) -> Deadline {
+        match CELLS.with(|cells| cells.deadline.get()) {
+            Deadline::NEVER => own_deadline(request),
+            deadline => deadline,
+        }
+    }
+
+    /// The earlier of the deadline set by the layers above and the request's own.
+    #[inline]
+    pub(crate) fn earliest_deadline<B>(&self, request: &Request<B>) -> Deadline {
+        CELLS.with(|cells| cells.deadline.get()).earlier(own_deadline(request))
     }
 
     /// Sets the deadline for the layers below, until the guard goes.
@@ -132,16 +161,15 @@ impl Scope {
     }
 }
 
+#[inline]
+fn own_deadline<B>(request: &Request<B>) -> Deadline {
+    request.extensions().get().copied().unwrap_or(Deadline::NEVER)
+}
+
 impl Drop for Scope {
     #[inline]
     fn drop(&mut self) {
-        CELLS.with(|cells| {
-            let depth = cells.depth.get() - 1;
-            cells.depth.set(depth);
-            if depth == 0 {
-                cells.now.set(None);
-            }
-        });
+        CELLS.with(|cells| cells.calling.set(self.was_calling));
     }
 }
 
@@ -172,31 +200,55 @@ mod tests {
 
     use super::*;
 
+    fn set_deadline() -> Deadline {
+        CELLS.with(|cells| cells.deadline.get())
+    }
+
     #[test]
     fn what_was_set_is_put_back_even_by_a_panic() {
-        let scope = Scope::enter();
+        let scope = Scope::call();
         let deadline = Deadline::after(scope.now(), Duration::from_secs(1));
         let result = catch_unwind(AssertUnwindSafe(|| {
-            let inner = Scope::enter();
+            let inner = Scope::poll();
             let _deadline = inner.set_deadline(deadline);
             let _attempt = inner.set_attempt(Attempt::new(2, 7));
-            assert_eq!(inner.deadline(), deadline);
+            assert_eq!(set_deadline(), deadline);
             assert_eq!(Attempt::current().map(Attempt::number), Some(2));
             panic!("as a service below might");
         }));
         assert!(result.is_err());
-        assert_eq!(scope.deadline(), Deadline::NEVER);
+        assert_eq!(set_deadline(), Deadline::NEVER);
         assert_eq!(Attempt::current(), None);
-        assert_eq!(CELLS.with(|cells| cells.depth.get()), 1);
+        assert!(CELLS.with(|cells| cells.calling.get()));
+    }
+
+    #[test]
+    fn a_request_brings_its_own_deadline_and_the_earlier_counts() {
+        let scope = Scope::call();
+        let soon = Deadline::after(scope.now(), Duration::from_secs(1));
+        let late = Deadline::after(scope.now(), Duration::from_secs(2));
+        let mut request = Request::new(());
+        assert_eq!(scope.deadline(&request), Deadline::NEVER);
+        request.extensions_mut().insert(late);
+        assert_eq!(scope.deadline(&request), late);
+        let _deadline = scope.set_deadline(soon);
+        assert_eq!(scope.deadline(&request), soon);
+        assert_eq!(scope.earliest_deadline(&request), soon);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_scope_has_one_time_and_the_next_one_another() {
-        let outer = Scope::enter();
+    async fn nested_calls_share_a_reading_and_no_poll_sees_an_old_one() {
+        const SECOND: Duration = Duration::from_secs(1);
+        let outer = Scope::call();
         let before = outer.now();
-        tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(Scope::enter().now(), before, "an inner scope shares the outer one's reading");
-        drop(outer);
-        assert_eq!(Scope::enter().now(), before + Duration::from_secs(1));
+        tokio::time::advance(SECOND).await;
+        assert_eq!(Scope::call().now(), before, "a call within a call");
+        let poll = Scope::poll();
+        assert_eq!(poll.now(), before + SECOND);
+        tokio::time::advance(SECOND).await;
+        assert_eq!(Scope::call().now(), before + 2 * SECOND, "a call made by a poll");
+        tokio::time::advance(SECOND).await;
+        drop(Scope::poll());
+        assert_eq!(poll.now(), before + 3 * SECOND, "after others were polled");
     }
 }

@@ -49,30 +49,22 @@ fn known(error: &(dyn StdError + 'static)) -> Option<Fault> {
     of_hyper(error)
 }
 
-/// These come of connecting alone.
+/// These two come of connecting alone. An unreachable host or network does not: it can befall a
+/// connection on which the request was sent already.
 fn of_io(kind: io::ErrorKind) -> Option<Fault> {
-    matches!(
-        kind,
-        io::ErrorKind::ConnectionRefused
-            | io::ErrorKind::HostUnreachable
-            | io::ErrorKind::NetworkUnreachable
-            | io::ErrorKind::NetworkDown
-            | io::ErrorKind::AddrNotAvailable
-    )
-    .then_some(Fault::Unsent)
+    let unsent = matches!(kind, io::ErrorKind::ConnectionRefused | io::ErrorKind::AddrNotAvailable);
+    unsent.then_some(Fault::Unsent)
 }
 
 #[cfg(feature = "hyper")]
 fn of_hyper(error: &(dyn StdError + 'static)) -> Option<Fault> {
-    let unsent = if let Some(error) = error.downcast_ref::<hyper_util::client::legacy::Error>() {
-        error.is_connect()
-    } else if let Some(error) = error.downcast_ref::<hyper::Error>() {
-        // Taken back out of the queue before anything was written.
-        error.is_canceled()
-    } else {
-        false
-    };
-    unsent.then_some(Fault::Unsent)
+    if let Some(error) = error.downcast_ref::<hyper_util::client::legacy::Error>() {
+        return error.is_connect().then_some(Fault::Unsent);
+    }
+    // On a connection that stands: unsent only what was taken back out of the queue before
+    // anything was written, whatever the cause below says.
+    let error = error.downcast_ref::<hyper::Error>()?;
+    Some(if error.is_canceled() { Fault::Unsent } else { Fault::Ambiguous })
 }
 
 #[cfg(not(feature = "hyper"))]

@@ -18,7 +18,7 @@ pub mod stack;
 mod timer;
 
 /// The decisions behind the layers, for queue workers and tests that have no tower.
-pub use abate_core as core;
+pub use abate_core as decisions;
 #[doc(inline)]
 pub use abate_core::{
     backoff::{Backoff, Curve, DelaySource, Jitter},

@@ -42,6 +42,11 @@ pub(crate) fn refused(error: &Error) {
     }
 }
 
+/// A call or an attempt was ended because its time was up.
+pub(crate) fn ended(error: &Error) {
+    tracing::debug!(kind = ?error.kind(), "ended");
+}
+
 /// A server's hint could not be read.
 pub(crate) fn malformed(hint: Hint) {
     if hint == Hint::Malformed {

@@ -63,6 +63,12 @@ impl Breaker {
         Ok(Admitted { permit: Permit::new(Arc::clone(&self.machine), ticket), transition })
     }
 
+    /// The rules that it was made with.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        self.machine.rules()
+    }
+
     /// Where it stands. Time alone changes nothing: an open breaker whose time is up says
     /// [`State::Open`] until a call asks.
     #[must_use]

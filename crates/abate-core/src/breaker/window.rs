@@ -146,11 +146,13 @@ impl Count {
         }
     }
 
+    /// Takes back one that was added under the same tag, if the bucket is still that one.
     fn subtract(&self, tag: u32) {
-        // Relaxed: changes the count of this very bucket, or nothing.
-        let _ = self.0.fetch_update(Relaxed, Relaxed, |word| {
-            (tag_of(word) == tag && word as u32 > 0).then(|| word - 1)
-        });
+        // Relaxed: the word it lands on says whether it landed in the right bucket.
+        if self.read(tag) > 0 && tag_of(self.0.fetch_sub(1, Relaxed)) != tag {
+            // Relaxed: gives back what was taken from the bucket's next stretch.
+            self.0.fetch_add(1, Relaxed);
+        }
     }
 
     fn read(&self, tag: u32) -> u64 {

@@ -11,6 +11,9 @@ use crate::{breaker, budget};
 /// Limits above this are no limits, and more than a semaphore counts.
 const MOST_CONCURRENT: usize = u32::MAX as usize >> 3;
 
+/// More probes than this are no probes.
+const MOST_PROBES: u32 = 100;
+
 /// A [`Policy`] in the making. Nothing is checked before [`PolicyBuilder::build`], which then
 /// names all that is wrong at once.
 #[derive(Debug, Clone)]
@@ -41,6 +44,12 @@ impl PolicyBuilder {
     /// The most attempts of a call, the first included; at least 1.
     pub fn with_attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
+        self
+    }
+
+    /// The waits between attempts, all at once: such as [`Backoff::SIDEKIQ`].
+    pub fn with_backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = backoff;
         self
     }
 
@@ -188,13 +197,24 @@ impl PolicyBuilder {
         if self.attempts == 0 {
             problem("attempts", "must be at least 1, since the first attempt counts".into());
         }
-        let Backoff { base, cap, .. } = self.backoff;
-        let Curve::Exponential { factor } = self.backoff.curve;
+        let Backoff { base, cap, curve, jitter } = self.backoff;
         if base > cap {
             problem("base", format!("{base:?} is above the cap of {cap:?}"));
         }
-        if !(factor.is_finite() && factor >= 1.0) {
-            problem("factor", format!("must be a number of at least 1, but is {factor}"));
+        match curve {
+            Curve::Exponential { factor } if !(factor.is_finite() && factor >= 1.0) => {
+                problem("factor", format!("must be a number of at least 1, but is {factor}"));
+            }
+            Curve::Polynomial { power: 0 } => {
+                problem("power", "must be at least 1; a fixed wait is `Curve::Fixed`".into());
+            }
+            _ => {}
+        }
+        if jitter == (Jitter::AddedInSteps { steps: 0 }) {
+            problem("jitter", "must have at least one step to choose from".into());
+        }
+        if jitter == Jitter::Decorrelated && base.is_zero() {
+            problem("base", "decorrelated jitter grows from it, and nothing grows from 0".into());
         }
         for status in &self.not_a_failure {
             problem("retry_on", format!("{status} is not among the failures, 400 to 599"));
@@ -251,8 +271,8 @@ impl PolicyBuilder {
         if minimum_calls == 0 {
             problem("breaker.minimum_calls", "must be at least 1".into());
         }
-        if probes == 0 {
-            problem("breaker.probes", "must be at least 1, or it never closes again".into());
+        if !(1..=MOST_PROBES).contains(&probes) {
+            problem("breaker.probes", format!("must be 1 to {MOST_PROBES}, but is {probes}"));
         }
         if open_for.is_zero() {
             problem("breaker.open_for", "must be longer than nothing".into());

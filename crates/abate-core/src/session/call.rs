@@ -1,14 +1,17 @@
 use std::time::{Duration, Instant, SystemTime};
 
-use super::decision::{Decision, Granted, Retry, Stop, StopReason};
+use super::decision::{Decision, Retry, Stop, StopReason};
 use crate::budget::{Budget, SHORTEST_ATTEMPT};
 use crate::classify::{Transient, Verdict};
 use crate::deadline::Deadline;
 use crate::outcome::{Fault, Outcome};
 use crate::policy::Policy;
-use crate::retry_after::Hint;
+use crate::retry_after::{Hint, Pushback};
 use crate::rng::{Stream, Streams};
 use crate::safety::Safety;
+
+/// A timer may be late by about a millisecond; that alone is no reason to give up a retry.
+const TIMER_SLACK: Duration = Duration::from_millis(2);
 
 /// What bounds a call, beside its own history.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +41,7 @@ pub struct Session {
     started: Instant,
     deadline: Deadline,
     attempts: u32,
+    last_delay: Duration,
     counted: bool,
     stream: Option<Stream>,
 }
@@ -46,8 +50,14 @@ impl Session {
     /// A call that starts at `now` and must end by `deadline`, and within the policy's total time.
     #[must_use]
     pub fn new(policy: &Policy, deadline: Deadline, now: Instant) -> Self {
-        let deadline = Deadline::after(now, policy.total_timeout()).earlier(deadline);
-        Self { started: now, deadline, attempts: 0, counted: false, stream: None }
+        Self {
+            started: now,
+            deadline: Deadline::after(now, policy.total_timeout()).earlier(deadline),
+            attempts: 0,
+            last_delay: Duration::ZERO,
+            counted: false,
+            stream: None,
+        }
     }
 
     /// When it started.
@@ -79,9 +89,17 @@ impl Session {
         }
     }
 
+    /// Whether a retry that is about to be sent at `now`, all its waits over, still has the time
+    /// of the shortest attempt.
+    #[must_use]
+    pub fn has_time(&self, now: Instant) -> bool {
+        self.deadline.remaining(now).saturating_add(TIMER_SLACK) >= SHORTEST_ATTEMPT
+    }
+
     /// An attempt came to `outcome` at `now`; what next?
     ///
     /// `wall` is asked for the wall clock only by a server date that comes without a `Date`.
+    #[inline]
     pub fn decide(
         &mut self,
         bounds: Bounds<'_>,
@@ -92,13 +110,7 @@ impl Session {
     ) -> Decision {
         let verdict = Verdict::of(outcome, bounds.policy.retry_on());
         if let Verdict::Ours(fault) = verdict {
-            return Decision::Stop(match fault {
-                Fault::Cancelled if self.deadline.remaining(now).is_zero() => {
-                    Stop::because(StopReason::Deadline)
-                }
-                Fault::Cancelled => Stop::because(StopReason::Cancelled),
-                _ => Stop::because(StopReason::Refused),
-            });
+            return Decision::Stop(Stop::because(self.why_ours(fault, now)));
         }
         self.sent(bounds.budget, now);
         self.attempts = self.attempts.saturating_add(1);
@@ -108,42 +120,39 @@ impl Session {
             }
             return Decision::Done;
         }
-        match verdict {
-            Verdict::Transient(why) => self.after_failure(bounds, traits, outcome, why, now, wall),
-            _ => Decision::Stop(Stop::because(StopReason::NotRetryable)),
-        }
-    }
-
-    #[cold]
-    fn after_failure(
-        &mut self,
-        bounds: Bounds<'_>,
-        traits: Traits,
-        outcome: &Outcome<'_>,
-        why: Transient,
-        now: Instant,
-        wall: impl FnOnce() -> SystemTime,
-    ) -> Decision {
         let hint = match outcome {
             Outcome::Response { headers, .. } => Hint::read(headers, wall),
             Outcome::Fault(_) => Hint::Absent,
         };
-        match self.try_again(bounds, traits, outcome, hint, now) {
-            Ok((after, source, grant)) => {
-                Decision::Retry(Retry { after, source, why, hint, grant })
-            }
+        let transient = match verdict {
+            Verdict::Transient(transient) => Some(transient),
+            _ => None,
+        };
+        match self.try_again(bounds, traits, outcome, transient, hint, now) {
+            Ok(retry) => Decision::Retry(retry),
             Err(reason) => Decision::Stop(Stop { reason, retry_at: retry_at(hint, now), hint }),
         }
     }
 
+    fn why_ours(&self, fault: Fault, now: Instant) -> StopReason {
+        match fault {
+            Fault::Cancelled if self.deadline.remaining(now).is_zero() => StopReason::Deadline,
+            Fault::Cancelled => StopReason::Cancelled,
+            _ => StopReason::Refused,
+        }
+    }
+
+    #[cold]
     fn try_again(
         &mut self,
         bounds: Bounds<'_>,
         traits: Traits,
         outcome: &Outcome<'_>,
+        transient: Option<Transient>,
         hint: Hint,
         now: Instant,
-    ) -> Result<Granted, StopReason> {
+    ) -> Result<Retry, StopReason> {
+        let why = transient.ok_or(StopReason::NotRetryable)?;
         if traits.nested {
             return Err(StopReason::Nested);
         }
@@ -157,17 +166,21 @@ impl Session {
             return Err(StopReason::BodyNotReplayable);
         }
         let stream = self.stream.get_or_insert_with(|| bounds.streams.next());
+        let wish = hint.pushback().map(Pushback::delay);
         let backoff = bounds.policy.backoff();
-        let (after, source) = backoff.delay(self.attempts, hint.pushback(), stream);
+        let (after, source) = backoff.delay(self.attempts, self.last_delay, wish, stream);
         let left = self.deadline.remaining(now);
         if after.saturating_add(SHORTEST_ATTEMPT) > left {
             return Err(StopReason::Deadline);
         }
+        // Without a deadline a server can ask for more time than a clock can count.
+        let at = now.checked_add(after).ok_or(StopReason::Deadline)?;
         let grant = match bounds.budget {
             Some(budget) => Some(budget.grant(now, after, left.saturating_sub(after))?),
             None => None,
         };
-        Ok((after, source, grant))
+        self.last_delay = after;
+        Ok(Retry { after, at, source, why, hint, grant })
     }
 }
 

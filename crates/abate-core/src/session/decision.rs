@@ -19,9 +19,12 @@ pub enum Decision {
 
 /// A retry that was granted.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Retry {
     /// How long to wait.
     pub after: Duration,
+    /// When that is over.
+    pub at: Instant,
     /// Where that wait comes from.
     pub source: DelaySource,
     /// Why another attempt may fare better.
@@ -32,10 +35,9 @@ pub struct Retry {
     pub grant: Option<Grant>,
 }
 
-pub(super) type Granted = (Duration, DelaySource, Option<Grant>);
-
 /// The end of a call that did not succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stop {
     /// Why there is no other attempt.
     pub reason: StopReason,
@@ -46,7 +48,9 @@ pub struct Stop {
 }
 
 impl Stop {
-    pub(super) const fn because(reason: StopReason) -> Self {
+    /// An end for `reason`, of which the server said nothing.
+    #[must_use]
+    pub const fn because(reason: StopReason) -> Self {
         Self { reason, retry_at: None, hint: Hint::Absent }
     }
 }

@@ -41,13 +41,14 @@ where
     F: Future<Output = Result<Response<B>, E>>,
     E: Into<BoxError> + 'static,
     B: Body,
+    B::Error: Into<BoxError> + 'static,
 {
     type Output = Result<Response<ResponseBody<B>>, Error>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let _scope = Scope::enter();
+        let _scope = Scope::poll();
         if let Poll::Ready(result) = this.inner.poll(cx) {
             return Poll::Ready(match result {
                 Ok(response) => Ok(response.map(|body| Wrap::carry(body, Guards::default()))),
@@ -56,7 +57,7 @@ where
         }
         this.timer.poll(cx).map(|()| {
             let error = Error::new(*this.kind);
-            observe::refused(&error);
+            observe::ended(&error);
             Err(error)
         })
     }

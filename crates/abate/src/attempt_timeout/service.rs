@@ -29,6 +29,7 @@ where
     S: Service<Request<B>, Response = Response<ResBody>>,
     S::Error: Into<BoxError> + 'static,
     ResBody: Body,
+    ResBody::Error: Into<BoxError> + 'static,
 {
     type Response = Response<ResponseBody<ResBody>>;
     type Error = Error;
@@ -41,9 +42,9 @@ where
 
     #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let scope = Scope::enter();
+        let scope = Scope::call();
         let own = Deadline::after(scope.now(), self.timeout);
-        let end = own.earlier(scope.deadline());
+        let end = own.earlier(scope.deadline(&request));
         let kind = if end == own { ErrorKind::AttemptTimeout } else { ErrorKind::Deadline };
         ResponseFuture::new(self.inner.call(request), end, kind)
     }

@@ -2,6 +2,7 @@ use http_body::Body;
 
 use super::guard::Guards;
 use super::response::ResponseBody;
+use crate::error::BoxError;
 
 /// How a layer hands a response body on, together with what it must hold.
 ///
@@ -26,7 +27,11 @@ mod sealed {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wrap;
 
-impl<B: Body> Carry<B> for Wrap {
+impl<B> Carry<B> for Wrap
+where
+    B: Body,
+    B::Error: Into<BoxError> + 'static,
+{
     type Body = ResponseBody<B>;
 
     fn carry(body: B, guards: Guards) -> ResponseBody<B> {
@@ -38,7 +43,11 @@ impl<B: Body> Carry<B> for Wrap {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Merge;
 
-impl<B: Body> Carry<ResponseBody<B>> for Merge {
+impl<B> Carry<ResponseBody<B>> for Merge
+where
+    B: Body,
+    B::Error: Into<BoxError> + 'static,
+{
     type Body = ResponseBody<B>;
 
     fn carry(body: ResponseBody<B>, guards: Guards) -> ResponseBody<B> {

@@ -6,6 +6,7 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project::pin_project;
 
 use super::guard::Guards;
+use crate::error::{BoxError, Error};
 
 /// The body of a response that came through our layers.
 ///
@@ -15,7 +16,7 @@ use super::guard::Guards;
 ///
 /// # Errors
 ///
-/// Those of the body below.
+/// Those of the body below, as the source of an [`Error`].
 ///
 /// # Cancel safety
 ///
@@ -41,14 +42,18 @@ impl<B: Body> ResponseBody<B> {
     }
 }
 
-impl<B: Body> Body for ResponseBody<B> {
+impl<B> Body for ResponseBody<B>
+where
+    B: Body,
+    B::Error: Into<BoxError> + 'static,
+{
     type Data = B::Data;
-    type Error = B::Error;
+    type Error = Error;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+    ) -> Poll<Option<Result<Frame<B::Data>, Error>>> {
         let mut this = self.project();
         let frame = ready!(this.body.as_mut().poll_frame(cx));
         match &frame {
@@ -56,7 +61,7 @@ impl<B: Body> Body for ResponseBody<B> {
             Some(Ok(_)) if !this.body.is_end_stream() => {}
             _ => this.guards.end(),
         }
-        Poll::Ready(frame)
+        Poll::Ready(frame.map(|frame| frame.map_err(Error::from_inner)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use abate_core::breaker::{Permit, Tail};
-use abate_core::classify::{Statuses, Verdict};
+use abate_core::classify::{Health, Statuses};
 use abate_core::outcome::{Fault, Outcome};
 use http::Response;
 use pin_project::{pin_project, pinned_drop};
@@ -64,8 +64,8 @@ impl<F, M> ResponseFuture<F, M> {
 
 impl Watch {
     fn answered<B>(self, response: &Response<B>, now: Instant) -> Tail {
-        let verdict = Verdict::of(&Outcome::of(response), &self.failures);
-        let (tail, transition) = self.permit.record(verdict.health(None), now);
+        let health = Health::of(&Outcome::of(response), &self.failures);
+        let (tail, transition) = self.permit.record(health, now);
         observe::transition(transition);
         tail
     }
@@ -74,8 +74,8 @@ impl Watch {
         if fault == Fault::Cancelled {
             return self.cancelled(now);
         }
-        let verdict = Verdict::of(&Outcome::Fault(fault), &self.failures);
-        let (_, transition) = self.permit.record(verdict.health(Some(fault)), now);
+        let health = Health::of(&Outcome::Fault(fault), &self.failures);
+        let (_, transition) = self.permit.record(health, now);
         observe::transition(transition);
     }
 
@@ -104,7 +104,7 @@ where
                 return error.take().map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
             }
         };
-        let scope = Scope::enter();
+        let scope = Scope::poll();
         let unsent = this.watch.as_ref().is_some_and(|watch| watch.sent.is_none());
         if unsent {
             scope.set_sent(None);

@@ -24,18 +24,8 @@ impl CircuitBreakerLayer {
     /// A closed breaker with the rules of `policy`, which starts now.
     #[must_use]
     pub fn new(policy: &Policy) -> Self {
-        Self::seeded(policy, Seed::random())
-    }
-
-    /// The same, with reproducible open times: for tests.
-    #[must_use]
-    pub fn with_seed(policy: &Policy, seed: u64) -> Self {
-        Self::seeded(policy, Seed::new(seed))
-    }
-
-    fn seeded(policy: &Policy, seed: Seed) -> Self {
         Self {
-            breaker: Breaker::new(policy.breaker(), seed, clock::now()),
+            breaker: Breaker::new(policy.breaker(), Seed::random(), clock::now()),
             failures: *policy.retry_on(),
             carry: PhantomData,
         }
@@ -47,6 +37,13 @@ impl CircuitBreakerLayer {
 }
 
 impl<M> CircuitBreakerLayer<M> {
+    /// Starts afresh with open times that are the same in every run: for tests.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.breaker = Breaker::new(*self.breaker.rules(), Seed::new(seed), clock::now());
+        self
+    }
+
     /// Tells where the breaker stands.
     #[must_use]
     pub fn handle(&self) -> BreakerHandle {

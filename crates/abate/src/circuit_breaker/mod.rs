@@ -14,7 +14,7 @@
 //! | window | 5 s | long enough for a rate, short enough to forget health when it ends |
 //! | failure rate | 50 %, and two standard deviations above it | bad luck alone seldom reaches it |
 //! | minimum calls | 10 | with fewer, a rate is no rate |
-//! | failures in a row | 10 within at least 2 s | for dependencies that are called too seldom for a rate |
+//! | failures in a row | 10 over at least 2 s | for dependencies that are called too seldom for a rate |
 //! | open for | 2 s four times, then 4, 8, 16, 30 s, jittered downwards by up to half | a blip ends soon, an outage is left in peace |
 //! | probes | 3 | one could be luck |
 //!

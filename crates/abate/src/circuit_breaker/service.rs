@@ -44,7 +44,7 @@ where
 
     #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let scope = Scope::enter();
+        let scope = Scope::call();
         let now = scope.now();
         match self.breaker.admit(now) {
             Ok(admitted) => {

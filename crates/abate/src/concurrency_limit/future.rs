@@ -6,7 +6,6 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
 
 use abate_core::deadline::Deadline;
 use http::{Request, Response};
@@ -44,7 +43,7 @@ where
     /// Boxed: this path waits, and the path of a call that need not is to stay small.
     Waiting(Pin<Box<Waiting<S, R>>>),
     Running(#[pin] S::Future),
-    Refused,
+    Refused(ErrorKind),
 }
 
 #[pin_project]
@@ -54,6 +53,8 @@ struct Waiting<S, R> {
     turn: Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>,
     #[pin]
     timer: Timer,
+    /// What it is when the wait is over.
+    kind: ErrorKind,
 }
 
 impl<S, R, M> ResponseFuture<S, R, M>
@@ -64,43 +65,44 @@ where
         Self { state: State::Running(inner), permit, carry: PhantomData }
     }
 
-    pub(super) const fn refused() -> Self {
-        Self { state: State::Refused, permit: None, carry: PhantomData }
+    pub(super) const fn refused(kind: ErrorKind) -> Self {
+        Self { state: State::Refused(kind), permit: None, carry: PhantomData }
     }
 
     pub(super) fn waiting(
         service: S,
         request: R,
         permits: Arc<Semaphore>,
-        now: Instant,
-        wait: Duration,
+        end: Deadline,
+        kind: ErrorKind,
     ) -> Self {
         let waiting = Waiting {
             service,
             request: Some(request),
             turn: Box::pin(permits.acquire_owned()),
-            timer: Timer::new(Deadline::after(now, wait)),
+            timer: Timer::new(end),
+            kind,
         };
         Self { state: State::Waiting(Box::pin(waiting)), permit: None, carry: PhantomData }
     }
 }
 
 impl<S, R> Waiting<S, R> {
-    /// The permit, or the refusal.
+    /// The permit, or the kind of the refusal.
     fn poll_turn(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<OwnedSemaphorePermit, Error>> {
+    ) -> Poll<Result<OwnedSemaphorePermit, ErrorKind>> {
         let this = self.project();
         if let Poll::Ready(Ok(permit)) = this.turn.as_mut().poll(cx) {
             return Poll::Ready(Ok(permit));
         }
-        this.timer.poll(cx).map(|()| Err(refusal()))
+        this.timer.poll(cx).map(|()| Err(*this.kind))
     }
 }
 
-fn refusal() -> Error {
-    let error = Error::new(ErrorKind::LimitReached);
+fn refusal(kind: ErrorKind) -> Error {
+    let error = Error::new(kind);
     observe::refused(&error);
     error
 }
@@ -117,17 +119,26 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         if let StateProj::Waiting(waiting) = this.state.as_mut().project() {
-            *this.permit = Some(ready!(waiting.as_mut().poll_turn(cx))?);
+            match ready!(waiting.as_mut().poll_turn(cx)) {
+                Ok(permit) => *this.permit = Some(permit),
+                Err(kind) => {
+                    // Leaves the queue, also if this future is kept for a while.
+                    this.state.set(State::Refused(kind));
+                    return Poll::Ready(Err(refusal(kind)));
+                }
+            }
             let waited = waiting.as_mut().project();
             if let Some(request) = waited.request.take() {
-                let scope = Scope::enter();
+                let scope = Scope::poll();
                 scope.set_sent(Some(scope.now()));
                 let running = waited.service.call(request);
                 this.state.set(State::Running(running));
             }
         }
-        let StateProj::Running(inner) = this.state.project() else {
-            return Poll::Ready(Err(refusal()));
+        let inner = match this.state.project() {
+            StateProj::Running(inner) => inner,
+            StateProj::Refused(kind) => return Poll::Ready(Err(refusal(*kind))),
+            StateProj::Waiting(_) => return Poll::Pending,
         };
         let result = ready!(inner.poll(cx));
         let guards = Guards::permit(this.permit.take());
@@ -146,7 +157,7 @@ where
         f.write_str(match &self.state {
             State::Waiting(_) => "ResponseFuture(waiting for its turn)",
             State::Running(_) => "ResponseFuture(running)",
-            State::Refused => "ResponseFuture(refused)",
+            State::Refused(_) => "ResponseFuture(refused)",
         })
     }
 }

@@ -3,6 +3,7 @@ use std::marker::PhantomData;
 use std::mem;
 use std::task::{Context, Poll};
 
+use abate_core::deadline::Deadline;
 use http::{Request, Response};
 use tower_service::Service;
 
@@ -11,7 +12,7 @@ use super::future::ResponseFuture;
 use super::handle::Turn;
 use crate::body::{Carry, Wrap};
 use crate::context::Scope;
-use crate::error::{BoxError, Error};
+use crate::error::{BoxError, Error, ErrorKind};
 
 /// The service of [`ConcurrencyLimitLayer`](super::ConcurrencyLimitLayer).
 pub struct ConcurrencyLimit<S, M = Wrap> {
@@ -46,18 +47,20 @@ where
         match self.handle.try_acquire() {
             Turn::Now(permit) => ResponseFuture::running(self.inner.call(request), permit),
             Turn::Later(permits) => {
-                let scope = Scope::enter();
+                let scope = Scope::call();
                 // Whoever is above learns that it was not sent yet.
                 scope.set_sent(None);
                 let now = scope.now();
-                let wait = self.handle.wait().min(scope.deadline().remaining(now));
-                if wait.is_zero() {
-                    return ResponseFuture::refused();
+                let own = Deadline::after(now, self.handle.wait());
+                let end = own.earlier(scope.deadline(&request));
+                let kind = if end == own { ErrorKind::LimitReached } else { ErrorKind::Deadline };
+                if end.remaining(now).is_zero() {
+                    return ResponseFuture::refused(kind);
                 }
                 // The service that was readied is the one that will be called.
                 let fresh = self.inner.clone();
                 let ready = mem::replace(&mut self.inner, fresh);
-                ResponseFuture::waiting(ready, request, permits, now, wait)
+                ResponseFuture::waiting(ready, request, permits, end, kind)
             }
         }
     }

@@ -52,9 +52,9 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        if let Some(inner) = this.inner.as_pin_mut() {
-            let scope = Scope::enter();
+        let mut this = self.project();
+        if let Some(inner) = this.inner.as_mut().as_pin_mut() {
+            let scope = Scope::poll();
             let _deadline = scope.set_deadline(*this.end);
             if let Poll::Ready(result) = inner.poll(cx) {
                 return Poll::Ready(match result {
@@ -66,8 +66,10 @@ where
                 return Poll::Pending;
             }
         }
+        // The call ends here and now, also if this future is kept for a while.
+        this.inner.set(None);
         let error = Error::new(ErrorKind::Deadline);
-        observe::refused(&error);
+        observe::ended(&error);
         Poll::Ready(Err(error))
     }
 }

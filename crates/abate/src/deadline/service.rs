@@ -42,13 +42,11 @@ where
 
     #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let scope = Scope::enter();
+        let scope = Scope::call();
         let now = scope.now();
-        let mut end = Deadline::after(now, self.timeout).earlier(scope.deadline());
-        if let Some(own) = request.extensions().get::<Deadline>() {
-            end = end.earlier(*own);
-        }
+        let end = Deadline::after(now, self.timeout).earlier(scope.earliest_deadline(&request));
         if end.remaining(now).is_zero() {
+            scope.set_sent(None);
             return ResponseFuture::passed(end);
         }
         let _deadline = scope.set_deadline(end);

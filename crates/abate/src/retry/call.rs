@@ -118,7 +118,7 @@ impl<S> Call<S> {
     {
         let _deadline = scope.set_deadline(self.deadline);
         let _attempt = scope.set_attempt(self.attempt());
-        pause.poll(cx, scope.now(), self.session.deadline(), || self.shared.fresh())
+        pause.poll(cx, scope.now(), &self.session, || self.shared.fresh())
     }
 
     #[inline]
@@ -202,8 +202,8 @@ impl<S> Call<S> {
         match &result {
             Ok(response) => self.push(TriedResult::Status(response.status())),
             Err(error) => match error.fault() {
-                // Not an attempt: it never got beyond our own layers.
-                Fault::Local => {}
+                // No attempts: refused by our own layers, or no longer wanted.
+                Fault::Local | Fault::Cancelled => {}
                 fault => self.push(TriedResult::Fault(fault)),
             },
         }

@@ -66,7 +66,7 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let scope = Scope::enter();
+        let scope = Scope::poll();
         let mut this = self.project();
         loop {
             let next = match this.state.as_mut().project() {
@@ -131,11 +131,7 @@ where
     let Some(request) = call.repeat() else {
         // Cannot be: what was a valid head once is one again.
         let reason = StopReason::BodyNotReplayable;
-        return Next::End(call.fail(
-            scope,
-            result,
-            Stop { reason, retry_at: None, hint: retry.hint },
-        ));
+        return Next::End(call.fail(scope, result, Stop::because(reason)));
     };
     let (tried, discarded) = match result {
         Ok(response) => (TriedResult::Status(response.status()), Some(response.into_body())),

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 use bytes::{BufMut, Bytes};
+use http::uri::{self, Authority, PathAndQuery, Scheme};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use http_body::Body;
 
@@ -18,12 +19,47 @@ use crate::body::ReplayBody;
 /// need; a longer one is shared.
 const COPIED: usize = 4 * 1024;
 
-/// Buffers kept for reuse by a thread, and the largest that is worth keeping.
-const POOLED: usize = 64;
+/// The bytes that a thread keeps for reuse, and the largest buffer that is worth it.
+const POOLED: usize = 1024 * 1024;
 const LARGEST_POOLED: usize = 64 * 1024;
 
+/// What a new buffer has room for: the head of a usual request, and some body.
+const USUAL: usize = 1024;
+
 thread_local! {
-    static POOL: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+    static POOL: RefCell<Pool> = const { RefCell::new(Pool { buffers: Vec::new(), bytes: 0 }) };
+}
+
+struct Pool {
+    buffers: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Pool {
+    /// An empty buffer. A thread that is ending has no pool any more.
+    fn take() -> Vec<u8> {
+        let take = |pool: &RefCell<Self>| {
+            let pool = &mut *pool.borrow_mut();
+            let buffer = pool.buffers.pop()?;
+            pool.bytes -= buffer.capacity();
+            Some(buffer)
+        };
+        POOL.try_with(take).ok().flatten().unwrap_or_else(|| Vec::with_capacity(USUAL))
+    }
+
+    fn give_back(mut buffer: Vec<u8>) {
+        if buffer.capacity() > LARGEST_POOLED {
+            return;
+        }
+        let _ = POOL.try_with(|pool| {
+            let pool = &mut *pool.borrow_mut();
+            if pool.bytes + buffer.capacity() <= POOLED {
+                buffer.clear();
+                pool.bytes += buffer.capacity();
+                pool.buffers.push(buffer);
+            }
+        });
+    }
 }
 
 /// A request that can be sent again.
@@ -33,7 +69,7 @@ pub(super) struct Kept {
     extensions: Option<Extensions>,
     /// The URI, the headers, and the body if it was copied.
     flat: Vec<u8>,
-    uri: usize,
+    uri: FlatUri,
     head: usize,
     shared: Option<Bytes>,
 }
@@ -45,10 +81,8 @@ impl Kept {
         B: Body<Data = Bytes> + Unpin,
     {
         let data = request.body().data()?;
-        let mut flat =
-            POOL.try_with(|pool| pool.borrow_mut().pop()).ok().flatten().unwrap_or_default();
-        write_uri(request.uri(), &mut flat);
-        let uri = flat.len();
+        let mut flat = Pool::take();
+        let uri = FlatUri::write(request.uri(), &mut flat);
         for (name, value) in request.headers() {
             write_header(name, value, &mut flat);
         }
@@ -86,8 +120,8 @@ impl Kept {
         let mut request = Request::new(ReplayBody::whole(data));
         *request.method_mut() = self.method.clone();
         *request.version_mut() = self.version;
-        *request.uri_mut() = Uri::try_from(&self.flat[..self.uri]).ok()?;
-        *request.headers_mut() = read_headers(&self.flat[self.uri..self.head])?;
+        *request.uri_mut() = self.uri.read(&self.flat)?;
+        *request.headers_mut() = read_headers(&self.flat[self.uri.end..self.head])?;
         if let Some(extensions) = &self.extensions {
             *request.extensions_mut() = extensions.clone();
         }
@@ -97,17 +131,7 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        let mut flat = std::mem::take(&mut self.flat);
-        if flat.capacity() <= LARGEST_POOLED {
-            flat.clear();
-            // A thread that is ending has no pool any more; the buffer just goes then.
-            let _ = POOL.try_with(|pool| {
-                let mut pool = pool.borrow_mut();
-                if pool.len() < POOLED {
-                    pool.push(flat);
-                }
-            });
-        }
+        Pool::give_back(std::mem::take(&mut self.flat));
     }
 }
 
@@ -121,16 +145,42 @@ impl fmt::Debug for Kept {
     }
 }
 
-fn write_uri(uri: &Uri, flat: &mut Vec<u8>) {
-    if let Some(scheme) = uri.scheme_str() {
-        flat.extend_from_slice(scheme.as_bytes());
-        flat.extend_from_slice(b"://");
+/// Where the parts of a URI end. They are kept apart, since not every URI that can be made of
+/// parts can be parsed from one text: `OPTIONS *` has an authority and the path `*`.
+#[derive(Debug, Clone, Copy)]
+struct FlatUri {
+    scheme: usize,
+    authority: usize,
+    end: usize,
+}
+
+impl FlatUri {
+    fn write(uri: &Uri, flat: &mut Vec<u8>) -> Self {
+        let mut write = |part: Option<&str>| {
+            flat.extend_from_slice(part.unwrap_or_default().as_bytes());
+            flat.len()
+        };
+        Self {
+            scheme: write(uri.scheme_str()),
+            authority: write(uri.authority().map(Authority::as_str)),
+            end: write(uri.path_and_query().map(PathAndQuery::as_str)),
+        }
     }
-    if let Some(authority) = uri.authority() {
-        flat.extend_from_slice(authority.as_str().as_bytes());
-    }
-    if let Some(path) = uri.path_and_query() {
-        flat.extend_from_slice(path.as_str().as_bytes());
+
+    fn read(&self, flat: &[u8]) -> Option<Uri> {
+        let mut parts = uri::Parts::default();
+        if self.scheme > 0 {
+            parts.scheme = Some(Scheme::try_from(&flat[..self.scheme]).ok()?);
+        }
+        if self.authority > self.scheme {
+            let authority = &flat[self.scheme..self.authority];
+            parts.authority = Some(Authority::try_from(authority).ok()?);
+        }
+        if self.end > self.authority {
+            let path = &flat[self.authority..self.end];
+            parts.path_and_query = Some(PathAndQuery::try_from(path).ok()?);
+        }
+        Uri::from_parts(parts).ok()
     }
 }
 
@@ -199,6 +249,16 @@ mod tests {
             let request = get(uri);
             assert_eq!(round(request.clone()).unwrap().uri(), request.uri(), "{uri}");
         }
+    }
+
+    #[test]
+    fn a_uri_that_no_text_gives_comes_back() {
+        let uri = Uri::builder().scheme("http").authority("example.com").path_and_query("*");
+        let mut request = get("http://a/");
+        *request.uri_mut() = uri.build().unwrap();
+        let back = round(request.clone()).unwrap();
+        assert_eq!(back.uri(), request.uri());
+        assert_eq!(back.uri().host(), Some("example.com"));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Tries again what failed in passing, within a budget, and stops in time.
 //!
 //! **Protects from** failures that another attempt does not meet, without becoming one: retries are
-//! a share of what succeeds, are spread by full jitter, obey the server, and none is started that
-//! cannot end in time.
+//! a share of what succeeds, are spread by full jitter, obey the server, and none is started with less
+//! than 50 ms left.
 //!
 //! **Stands** above everything that judges or limits an attempt, below what bounds the whole call.
 //! A refusal of a layer below (breaker open, limit reached) ends the call: it is not repeated, is
@@ -18,7 +18,7 @@
 //! |---|---|---|
 //! | attempts | 3, the first included | a fourth adds load where it no longer helps |
 //! | backoff | 100 ms doubling to 10 s, full jitter | the first retry comes within a blip; jitter spreads the rest |
-//! | total | 30 s: no retry starts that cannot end by then | about as long as a person, or a proxy, waits |
+//! | total | 30 s: no retry starts with less than 50 ms of it left | about as long as a person, or a proxy, waits |
 //! | budget | 20 % of what succeeds, and 0.2/s | carries 10 % of faults, and never adds more than a fifth to a load |
 //! | statuses | 408, 425, 429, 500, 502, 503, 504 | what waiting may change |
 //! | methods | idempotent ones (RFC 9110 section 9.2.2), with an `Idempotency-Key`, or marked [`Idempotent`](crate::Idempotent); others when unsent or answered 429 | never do a thing twice |

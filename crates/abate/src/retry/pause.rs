@@ -6,8 +6,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use abate_core::budget::Grant;
-use abate_core::deadline::Deadline;
-use abate_core::session::{Retry, StopReason};
+use abate_core::session::{Retry, Session, StopReason};
 use bytes::Buf;
 use http::Request;
 use http_body::Body;
@@ -22,9 +21,6 @@ use crate::error::{BoxError, Error};
 /// again; beyond that a new connection is the cheaper one.
 const DRAIN_TIME: Duration = Duration::from_millis(50);
 const DRAIN_BYTES: usize = 64 * 1024;
-
-/// A server may ask for more time than a clock can add up; nobody waits longer than this.
-const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 #[pin_project]
 pub(super) struct Pause<S, B: Body, ResBody> {
@@ -67,7 +63,7 @@ impl<S, B: Body, ResBody> Pause<S, B, ResBody> {
         request: Request<ReplayBody<B>>,
         discarded: Option<ResBody>,
     ) -> Self {
-        let wake = now + retry.after.min(FOREVER);
+        let wake = retry.at;
         let (step, first) = match &discarded {
             Some(_) => (Step::Drain, wake.min(now + DRAIN_TIME)),
             None => (Step::Wait, wake),
@@ -84,12 +80,13 @@ impl<S, B: Body, ResBody> Pause<S, B, ResBody> {
         }
     }
 
-    /// Waits for the moment to send, and for a service to send it with.
+    /// Waits for the moment to send, and for a service to send it with. Whatever the end, the
+    /// pause has nothing left that would have to be given back.
     pub(super) fn poll(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         now: Instant,
-        deadline: Deadline,
+        session: &Session,
         fresh: impl Fn() -> S,
     ) -> Poll<Result<Prepared<S, B>, Refusal>>
     where
@@ -97,7 +94,31 @@ impl<S, B: Body, ResBody> Pause<S, B, ResBody> {
         S::Error: Into<BoxError> + 'static,
         ResBody: Body,
     {
+        let ended = ready!(self.as_mut().poll_wait(cx, now, session, fresh));
+        let this = self.project();
+        let grant = this.grant.take();
+        let prepared = this.service.take().zip(this.request.take());
+        Poll::Ready(match (ended, prepared) {
+            (Ok(()), Some((service, request))) => Ok((service, request, grant)),
+            (Ok(()), None) => Err(Refusal::Stopped(StopReason::Cancelled)),
+            (Err(refusal), _) => Err(refusal),
+        })
+    }
+
+    fn poll_wait(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        now: Instant,
+        session: &Session,
+        fresh: impl Fn() -> S,
+    ) -> Poll<Result<(), Refusal>>
+    where
+        S: Service<Request<ReplayBody<B>>>,
+        S::Error: Into<BoxError> + 'static,
+        ResBody: Body,
+    {
         let mut this = self.project();
+        let deadline = session.deadline();
         loop {
             match this.step {
                 Step::Drain => {
@@ -111,45 +132,38 @@ impl<S, B: Body, ResBody> Pause<S, B, ResBody> {
                 }
                 Step::Wait => {
                     ready!(this.timer.as_mut().poll(cx));
-                    let wait = match this.grant.as_mut() {
+                    let slot = match this.grant.as_mut() {
                         Some(grant) => grant.slot(now, deadline.remaining(now)),
                         None => Ok(Duration::ZERO),
                     };
-                    match wait {
-                        Ok(wait) => this.timer.as_mut().reset((now + wait).into()),
+                    *this.step = match slot {
+                        Ok(Duration::ZERO) => Step::Ready,
+                        Ok(wait) => {
+                            this.timer.as_mut().reset((now + wait).into());
+                            Step::Slot
+                        }
                         Err(denied) => return Poll::Ready(Err(Refusal::Stopped(denied.into()))),
-                    }
-                    *this.step = Step::Slot;
+                    };
                 }
                 Step::Slot => {
                     ready!(this.timer.as_mut().poll(cx));
-                    if let Some(end) = deadline.instant() {
-                        this.timer.as_mut().reset(end.into());
-                    }
                     *this.step = Step::Ready;
                 }
                 Step::Ready => {
+                    // Asked first: the service may have become ready, and the timer late.
+                    if !session.has_time(now) {
+                        return Poll::Ready(Err(Refusal::Stopped(StopReason::Deadline)));
+                    }
                     let service = this.service.get_or_insert_with(&fresh);
-                    match service.poll_ready(cx) {
-                        Poll::Ready(Ok(())) => break,
-                        Poll::Ready(Err(error)) => {
-                            let error = Error::from_inner(error);
-                            return Poll::Ready(Err(Refusal::NotReady(error)));
-                        }
-                        Poll::Pending => {}
+                    if let Poll::Ready(ready) = service.poll_ready(cx) {
+                        let ready = ready.map_err(Error::from_inner);
+                        return Poll::Ready(ready.map_err(Refusal::NotReady));
                     }
-                    if deadline == Deadline::NEVER {
-                        return Poll::Pending;
-                    }
+                    let Some(end) = deadline.instant() else { return Poll::Pending };
+                    this.timer.as_mut().reset(end.into());
                     ready!(this.timer.as_mut().poll(cx));
-                    return Poll::Ready(Err(Refusal::Stopped(StopReason::Deadline)));
                 }
             }
-        }
-        let prepared = this.service.take().zip(this.request.take());
-        match prepared {
-            Some((service, request)) => Poll::Ready(Ok((service, request, this.grant.take()))),
-            None => Poll::Pending,
         }
     }
 }
@@ -164,7 +178,8 @@ fn poll_drain<B: Body>(
         let Some(body) = body.as_mut().as_pin_mut() else { break };
         match ready!(body.poll_frame(cx)) {
             Some(Ok(frame)) => {
-                *drained += frame.data_ref().map_or(0, Buf::remaining);
+                // A frame counts for something even if empty, so that no body is read for ever.
+                *drained += frame.data_ref().map_or(1, |data| data.remaining().max(1));
             }
             Some(Err(_)) | None => break,
         }

@@ -3,7 +3,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use abate_core::deadline::Deadline;
 use abate_core::safety::Safety;
 use abate_core::session::{Session, Traits};
 use bytes::Bytes;
@@ -50,13 +49,12 @@ where
 
     #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let scope = Scope::enter();
+        let scope = Scope::call();
         let target = target(&request);
         let terms = &self.shared.terms;
         let now = scope.now();
 
-        let own = request.extensions().get::<Deadline>().copied().unwrap_or(Deadline::NEVER);
-        let deadline = scope.deadline().earlier(own);
+        let deadline = scope.earliest_deadline(&request);
         let safety =
             Safety::of(request.method(), request.headers(), request.extensions().get().copied());
         let nested = Attempt::current().is_some_and(|attempt| attempt.has_target(target));

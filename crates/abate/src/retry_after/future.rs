@@ -8,6 +8,7 @@ use abate_core::retry_after::Hint;
 use http::Response;
 use pin_project::pin_project;
 
+use crate::context::Attempt;
 use crate::error::{BoxError, Error};
 use crate::{clock, observe};
 
@@ -51,7 +52,10 @@ where
 #[cold]
 fn publish<B>(response: &mut Response<B>) {
     let hint = Hint::read(response.headers(), clock::wall);
-    observe::malformed(hint);
+    // A retry above reads, and tells, by itself.
+    if Attempt::current().is_none() {
+        observe::malformed(hint);
+    }
     if let Some(pushback) = hint.pushback() {
         response.extensions_mut().insert(pushback);
     }

@@ -4,7 +4,7 @@ use super::RetryAfter;
 
 /// Publishes `Retry-After` as a [`Pushback`](crate::Pushback); see the
 /// [module](crate::retry_after).
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct RetryAfterLayer(());
 
 impl RetryAfterLayer {

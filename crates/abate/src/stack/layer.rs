@@ -53,10 +53,11 @@ impl Stack {
         self
     }
 
-    /// Draws the same jitter in every run: for tests.
+    /// Draws the same jitter in every run, of waits and of open times: for tests.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.retry = self.retry.with_seed(seed);
+        self.breaker = self.breaker.with_seed(seed);
         self
     }
 

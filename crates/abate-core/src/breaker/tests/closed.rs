@@ -14,11 +14,7 @@ fn a_rate_trips_at_half_and_two_standard_deviations() {
         let mut rig = Rig::new();
         rig.calls(successes, Health::Success);
         rig.wait(2.0);
-        let mut failures = 0;
-        while rig.state() == State::Closed {
-            rig.call(Health::Failure);
-            failures += 1;
-        }
+        let failures = rig.fail_until_open(0.0);
         let [s, f] = [u64::from(successes), failures];
         assert!(significant(f, s) && !significant(f - 1, s), "{f} beside {s}");
     }
@@ -98,6 +94,36 @@ fn what_is_older_than_the_window_is_forgotten() {
 }
 
 #[test]
+fn what_is_within_the_window_is_not() {
+    let mut rig = Rig::new();
+    rig.calls(9, Health::Failure);
+    rig.call(Health::Success);
+    rig.wait(4.4);
+    assert!(rig.call(Health::Failure).is_some(), "ten of eleven");
+}
+
+// CB-11
+#[test]
+fn of_eight_threads_whose_failures_trip_it_one_opens_it() {
+    for _ in 0..200 {
+        let mut rig = Rig::new();
+        let permits: Vec<_> = (0..8).map(|_| [(); 8].map(|()| rig.admitted())).collect();
+        rig.wait(2.0);
+        let start = std::sync::Barrier::new(8);
+        let fail = |permits: [Permit; 8]| {
+            start.wait();
+            permits.map(|it| rig.end(it, Health::Failure)).iter().flatten().count()
+        };
+        let opened: usize = std::thread::scope(|scope| {
+            let fail = &fail;
+            let threads = permits.into_iter().map(|permits| scope.spawn(move || fail(permits)));
+            threads.collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!((opened, rig.breaker.generation()), (1, 1));
+    }
+}
+
+#[test]
 fn after_a_million_successes_an_outage_opens_it_within_its_window() {
     let mut rig = Rig::new();
     for _ in 0..1_000_000 {
@@ -105,9 +131,7 @@ fn after_a_million_successes_an_outage_opens_it_within_its_window() {
         rig.wait(0.001);
     }
     let outage = rig.now;
-    while rig.call(Health::Failure).is_none() {
-        rig.wait(0.001);
-    }
+    rig.fail_until_open(0.001);
     let opened = rig.now - outage;
     assert!(opened <= Rules::WINDOW, "{opened:?}");
     assert!(opened >= Rules::EVIDENCE, "{opened:?}");

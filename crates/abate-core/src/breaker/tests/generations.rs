@@ -11,7 +11,7 @@ fn stale_results_while_open_do_not_prolong_it() {
         rig.call(Health::Failure);
     }
     rig.wait(2.0);
-    while rig.call(Health::Failure).is_none() {}
+    rig.fail_until_open(0.0);
     let (generation, reopens) = (rig.breaker.generation(), rig.refused().retry_at);
     rig.wait(0.5);
     for (n, permit) in stale.into_iter().enumerate() {
@@ -67,7 +67,7 @@ fn stale_failures_after_recovery_do_not_open_it() {
 #[test]
 fn stale_results_change_nothing_in_slow_start() {
     let mut rig = Rig::new();
-    let mut stale: Vec<_> = (0..40).map(|_| rig.admitted()).collect();
+    let mut stale: Vec<_> = (0..50).map(|_| rig.admitted()).collect();
     rig.trip();
     rig.wait_until_due();
     rig.close();
@@ -78,6 +78,8 @@ fn stale_results_change_nothing_in_slow_start() {
         }
         rig.refused();
     }
+    drop(stale);
+    rig.refused();
 }
 
 #[test]
@@ -105,9 +107,7 @@ fn a_body_of_another_generation_breaks_without_effect() {
         }
     };
     rig.wait(1.0);
-    while rig.call(Health::Failure).is_none() {
-        rig.wait(0.01);
-    }
+    rig.fail_until_open(0.01);
     break_some(&rig);
     assert_eq!(rig.state(), State::Open);
     rig.wait_until_due();

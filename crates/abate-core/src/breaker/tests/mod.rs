@@ -116,6 +116,23 @@ impl Rig {
         panic!("ten failures in a row over two seconds do not open it");
     }
 
+    /// Fails every `pause` seconds until it opens; how often that is.
+    #[track_caller]
+    fn fail_until_open(&mut self, pause: f64) -> u64 {
+        for failures in 1..100_000 {
+            if self.call(Health::Failure).is_some() {
+                return failures;
+            }
+            self.wait(pause);
+        }
+        panic!("no number of failures opens it");
+    }
+
+    /// All who are let through at once.
+    fn wave(&self) -> Vec<Permit> {
+        (0..10_000).map_while(|_| self.ask().ok()).map(|admitted| admitted.permit).collect()
+    }
+
     /// Lets the open time pass, to the nanosecond.
     #[track_caller]
     fn wait_until_due(&mut self) {

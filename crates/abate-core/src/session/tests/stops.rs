@@ -46,9 +46,10 @@ fn a_pace_that_others_have_used_up_stops_it() {
 
 #[test]
 fn a_slot_beyond_the_deadline_stops_it_as_that() {
-    let client = Client::with(Policy::builder().with_base(Duration::ZERO)).budget(0.0, 2.0, 9.0, 1);
+    let policy = Policy::builder().with_jitter(Jitter::None);
+    let client = Client::with(policy).budget(0.0, 2.0, 9.0, 1);
     let _held = [(); 2].map(|()| retry(client.answer(&mut client.call(), GET, 503)));
-    // The third has its slot in half a second.
+    // The third waits for 100 ms, and then for 400 ms for its slot.
     let late = client.answer(&mut client.call_within(549), GET, 503);
     assert_eq!(stop(late).reason, StopReason::Deadline);
     retry(client.answer(&mut client.call_within(550), GET, 503));
