@@ -27,7 +27,7 @@ pub use abate_core::{
     outcome::Fault,
     policy::{Policy, PolicyBuilder, PolicyError},
     ratio::Ratio,
-    retry_after::Pushback,
+    retry_after::{HintSources, Pushback, PushbackHeader, ResetUnit},
     safety::Idempotent,
     session::StopReason,
 };

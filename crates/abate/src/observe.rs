@@ -49,8 +49,8 @@ pub(crate) fn ended(error: &Error) {
 
 /// A server's hint could not be read.
 pub(crate) fn malformed(hint: Hint) {
-    if hint == Hint::Malformed {
-        tracing::debug!("hint ignored: Retry-After is malformed");
+    if hint.is_malformed() {
+        tracing::debug!("hint ignored: the header is malformed");
     }
 }
 

@@ -84,6 +84,9 @@ enum Kind {
     Probe(u64),
 }
 
+/// Whether an outcome counted, and what it changed.
+pub(super) type Recorded = (bool, Option<Transition>);
+
 type Admission = Result<(Ticket, Option<Transition>), Refused>;
 
 impl Machine {
@@ -167,13 +170,9 @@ impl Machine {
         }
     }
 
+    /// Records an outcome, and says whether it counted.
     #[inline]
-    pub(super) fn record(
-        &self,
-        ticket: Ticket,
-        health: Health,
-        now: Instant,
-    ) -> Option<Transition> {
+    pub(super) fn record(&self, ticket: Ticket, health: Health, now: Instant) -> Recorded {
         let at = self.since_base(now);
         if self.word() != Word::new(ticket.generation, Phase::Closed) {
             return self.record_slowly(ticket, health, at);
@@ -181,12 +180,12 @@ impl Machine {
         match (health, ticket.kind) {
             (Health::Success, _) => {
                 self.window.succeed(self.window.place(ticket.generation, at));
-                None
+                (true, None)
             }
-            (Health::Failure, _) => self.fail(ticket.generation, at),
+            (Health::Failure, _) => (true, self.fail(ticket.generation, at)),
             (Health::Answered | Health::Unknown, kind) => {
                 self.discount(kind);
-                None
+                (true, None)
             }
         }
     }
@@ -201,15 +200,19 @@ impl Machine {
     }
 
     #[cold]
-    fn record_slowly(&self, ticket: Ticket, health: Health, at: u64) -> Option<Transition> {
+    fn record_slowly(&self, ticket: Ticket, health: Health, at: u64) -> Recorded {
         let mut cold = self.lock();
         let word = self.word();
         if word.generation() != ticket.generation {
-            return None;
+            return (false, None);
         }
         let judgement = match (word.phase(), ticket.kind) {
             (Phase::HalfOpen, Kind::Probe(probe)) => {
-                cold.probing.record(&self.rules, probe, health)
+                let expired = cold.probing.expire(&self.rules, at);
+                let Some(judgement) = cold.probing.record(&self.rules, probe, health) else {
+                    return (false, self.carry_out(&mut cold, expired, at));
+                };
+                if expired == Judgement::Open { expired } else { judgement }
             }
             (Phase::SlowStart, _) => {
                 let evidence = self.record_in_window(ticket, health, at);
@@ -220,7 +223,7 @@ impl Machine {
             (Phase::Closed, _) if self.record_in_window(ticket, health, at) => Judgement::Open,
             _ => Judgement::Undecided,
         };
-        self.carry_out(&mut cold, judgement, at)
+        (true, self.carry_out(&mut cold, judgement, at))
     }
 
     fn record_in_window(&self, ticket: Ticket, health: Health, at: u64) -> bool {

@@ -26,11 +26,14 @@ impl Permit {
 
     /// Records the outcome, known at `now` (when the response head is there).
     ///
-    /// The [`Tail`] is for a body that breaks later; drop it when none can.
-    pub fn record(mut self, health: Health, now: Instant) -> (Tail, Option<Transition>) {
-        let machine = self.machine.take();
-        let transition = machine.as_ref().and_then(|it| it.record(self.ticket, health, now));
-        (Tail { machine, ticket: self.ticket }, transition)
+    /// The [`Tail`] is for a body that breaks later, and is there if that would change anything:
+    /// what counted as a failure already, or not at all, does not count again.
+    pub fn record(mut self, health: Health, now: Instant) -> (Option<Tail>, Option<Transition>) {
+        let Some(machine) = self.machine.take() else { return (None, None) };
+        let ticket = self.ticket;
+        let (counted, transition) = machine.record(ticket, health, now);
+        let whole = matches!(health, Health::Success | Health::Answered);
+        ((counted && whole).then_some(Tail { machine, ticket }), transition)
     }
 
     /// The caller gave up at `now` on what was sent at `sent`: a failure when it had waited half
@@ -58,14 +61,14 @@ impl fmt::Debug for Permit {
 
 /// What remains of a permit while the response body is read.
 pub struct Tail {
-    machine: Option<Arc<Machine>>,
+    machine: Arc<Machine>,
     ticket: Ticket,
 }
 
 impl Tail {
     /// The body broke off at `now`: one failure, in the generation of the call.
     pub fn broke(self, now: Instant) -> Option<Transition> {
-        self.machine.as_ref().and_then(|machine| machine.break_off(self.ticket, now))
+        self.machine.break_off(self.ticket, now)
     }
 }
 

@@ -56,11 +56,14 @@ impl Probing {
         Some(probe)
     }
 
-    /// A probe has ended; one whose lease had run out decides nothing any more.
-    pub(super) fn record(&mut self, rules: &Rules, probe: u64, health: Health) -> Judgement {
-        let Some(at) = self.leases.iter().position(|lease| lease.probe == probe) else {
-            return Judgement::Undecided;
-        };
+    /// A probe has ended; `None` if its lease had run out, when it decides nothing any more.
+    pub(super) fn record(
+        &mut self,
+        rules: &Rules,
+        probe: u64,
+        health: Health,
+    ) -> Option<Judgement> {
+        let at = self.leases.iter().position(|lease| lease.probe == probe)?;
         self.leases.swap_remove(at);
         match health {
             Health::Success => self.successes += 1,
@@ -68,7 +71,7 @@ impl Probing {
             Health::Answered => self.answers += 1,
             Health::Unknown => {}
         }
-        self.judge(rules)
+        Some(self.judge(rules))
     }
 
     /// The body of an answered probe broke.

@@ -136,6 +136,10 @@ impl Count {
                 // Relaxed: takes back what fell into the bucket's next stretch.
                 word = self.0.fetch_sub(1, Relaxed) - 1;
             } else {
+                if is_newer(tag_of(word), tag) {
+                    // A clock reading from a while ago: the bucket has moved on.
+                    return;
+                }
                 let first = (u64::from(tag) << 32) | 1;
                 // Relaxed: one of those who begin the bucket wins, the others add to it.
                 match self.0.compare_exchange(word, first, Relaxed, Relaxed) {
@@ -160,6 +164,12 @@ impl Count {
         let word = self.0.load(Relaxed);
         if tag_of(word) == tag { u64::from(word as u32) } else { 0 }
     }
+}
+
+/// Whether `found` is of the same generation as `tag`, and of a stretch shortly after it.
+const fn is_newer(found: u32, tag: u32) -> bool {
+    let ahead = found.wrapping_sub(tag);
+    found >> 20 == tag >> 20 && ahead != 0 && ahead <= 10 * BUCKETS as u32
 }
 
 const fn tag_of(word: u64) -> u32 {

@@ -6,6 +6,7 @@ use super::value::Policy;
 use crate::backoff::{Backoff, Curve, Jitter};
 use crate::classify::Statuses;
 use crate::ratio::Ratio;
+use crate::retry_after::HintSources;
 use crate::{breaker, budget};
 
 /// Limits above this are no limits, and more than a semaphore counts.
@@ -22,6 +23,7 @@ pub struct PolicyBuilder {
     attempts: u32,
     backoff: Backoff,
     retry_on: Statuses,
+    hints: HintSources,
     not_a_failure: Vec<u16>,
     total_timeout: Duration,
     attempt_timeout: Duration,
@@ -89,6 +91,12 @@ impl PolicyBuilder {
     /// Does not retry this status, although the defaults do.
     pub fn with_never_retry(mut self, status: u16) -> Self {
         self.retry_on = self.retry_on.without(status);
+        self
+    }
+
+    /// The headers that the dependency's hints are read from, beside `Retry-After`.
+    pub fn with_hints(mut self, hints: HintSources) -> Self {
+        self.hints = hints;
         self
     }
 
@@ -178,6 +186,7 @@ impl PolicyBuilder {
             attempts: self.attempts,
             backoff: self.backoff,
             retry_on: self.retry_on,
+            hints: self.hints,
             total_timeout: self.total_timeout,
             attempt_timeout: self.attempt_timeout,
             budget_ratio: ratio(self.budget_ratio),
@@ -302,6 +311,7 @@ impl Default for PolicyBuilder {
             attempts: policy.attempts,
             backoff: policy.backoff,
             retry_on: policy.retry_on,
+            hints: policy.hints,
             not_a_failure: Vec::new(),
             total_timeout: policy.total_timeout,
             attempt_timeout: policy.attempt_timeout,

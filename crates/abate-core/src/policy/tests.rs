@@ -19,7 +19,9 @@ fn the_untouched_builder_gives_the_default_policy() {
 fn the_defaults_are_these() {
     let pinned = "Policy { attempts: 3, backoff: Backoff { base: 100ms, \
         curve: Exponential { factor: 2.0 }, cap: 10s, jitter: Full }, \
-        retry_on: {408, 425, 429, 500, 502, 503, 504}, total_timeout: 30s, attempt_timeout: 10s, \
+        retry_on: {408, 425, 429, 500, 502, 503, 504}, \
+        hints: HintSources { reset: None, ratelimit: false, grpc_pushback: false, \
+        should_retry: false }, total_timeout: 30s, attempt_timeout: 10s, \
         budget_ratio: Ratio(0.2), budget_floor: 0.2, breaker: Rules { window: 5s, \
         failure_rate: Ratio(0.5), minimum_calls: 10, open_for: 2s, open_at_most: 30s, probes: 3, \
         attempt_timeout: Some(10s) }, concurrency: None, concurrency_wait: 1s }";

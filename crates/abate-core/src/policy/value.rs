@@ -4,6 +4,7 @@ use super::defaults;
 use crate::backoff::Backoff;
 use crate::classify::Statuses;
 use crate::ratio::Ratio;
+use crate::retry_after::HintSources;
 use crate::{breaker, budget};
 
 /// How calls to one dependency are repeated, limited and stopped.
@@ -30,6 +31,7 @@ pub struct Policy {
     pub(super) attempts: u32,
     pub(super) backoff: Backoff,
     pub(super) retry_on: Statuses,
+    pub(super) hints: HintSources,
     pub(super) total_timeout: Duration,
     pub(super) attempt_timeout: Duration,
     pub(super) budget_ratio: Ratio,
@@ -56,6 +58,12 @@ impl Policy {
     #[must_use]
     pub const fn retry_on(&self) -> &Statuses {
         &self.retry_on
+    }
+
+    /// The headers that the dependency's hints are read from.
+    #[must_use]
+    pub const fn hints(&self) -> &HintSources {
+        &self.hints
     }
 
     /// The longest that a call may take, waits and all attempts included.
@@ -107,6 +115,7 @@ impl Default for Policy {
             attempts: defaults::ATTEMPTS,
             backoff: defaults::BACKOFF,
             retry_on: defaults::RETRY_ON,
+            hints: HintSources::new(),
             total_timeout: defaults::TOTAL_TIMEOUT,
             attempt_timeout: defaults::ATTEMPT_TIMEOUT,
             budget_ratio: defaults::budget_ratio(),

@@ -4,7 +4,7 @@ use http::HeaderMap;
 use http::header::{AGE, DATE, RETRY_AFTER};
 use proptest::prelude::*;
 
-use super::{Hint, Pushback};
+use super::{Hint, HintSources, Pushback, PushbackHeader, ResetUnit};
 
 /// Wednesday, 2031-03-05T12:00:00Z.
 const NOW: Duration = Duration::from_secs(1_930_478_400);
@@ -13,18 +13,35 @@ fn wall() -> SystemTime {
     UNIX_EPOCH + NOW
 }
 
-fn read(value: &str) -> Hint {
+fn read_headers(headers: &HeaderMap) -> Hint {
+    Hint::read(headers, &HintSources::new(), wall)
+}
+
+fn retry_after(value: &str) -> HeaderMap {
+    headers(&[("retry-after", value)])
+}
+
+fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    headers.insert(RETRY_AFTER, value.parse().unwrap());
-    Hint::read(&headers, wall)
+    for (name, value) in pairs {
+        headers.append(*name, value.parse().unwrap());
+    }
+    headers
 }
 
-fn after(delay: Duration) -> Hint {
-    Hint::Pushback(Pushback::new(delay))
+/// The delay that a `Retry-After` of `value` asks for; `None` where it is malformed.
+fn read(value: &str) -> Option<Duration> {
+    let hint = read_headers(&retry_after(value));
+    assert_eq!(hint.is_malformed(), hint.pushback().is_none());
+    hint.pushback().map(Pushback::delay)
 }
 
-fn millis(millis: u64) -> Hint {
-    after(Duration::from_millis(millis))
+fn millis(millis: u64) -> Option<Duration> {
+    Some(Duration::from_millis(millis))
+}
+
+fn delay(hint: Hint) -> Option<Duration> {
+    hint.pushback().map(Pushback::delay)
 }
 
 #[test]
@@ -55,18 +72,18 @@ fn fractions_are_rounded_up_and_never_early() {
 #[test]
 fn what_is_malformed_is_told_apart_from_what_is_absent() {
     for value in ["-7", "", " ", "soon", "1.", ".5", "1.2.3", "1e3", "0x10", "12 s", "+3", "١"] {
-        assert_eq!(read(value), Hint::Malformed, "{value:?}");
+        assert_eq!(read(value), None, "{value:?}");
     }
-    assert_eq!(Hint::read(&HeaderMap::new(), wall), Hint::Absent);
+    assert_eq!(read_headers(&HeaderMap::new()), Hint::ABSENT);
 }
 
 // RA-07
 #[test]
 fn a_huge_number_never_becomes_a_short_wait() {
-    assert_eq!(read("9999999999"), after(Duration::from_secs(9_999_999_999)));
-    assert_eq!(read("9223372036854775808"), after(Duration::from_secs(1 << 63)));
+    assert_eq!(read("9999999999"), Some(Duration::from_secs(9_999_999_999)));
+    assert_eq!(read("9223372036854775808"), Some(Duration::from_secs(1 << 63)));
     for value in ["18446744073709551616", "18446744073709551616.5", &"9".repeat(400)] {
-        assert!(read(value).pushback().unwrap().delay() >= Duration::from_secs(u64::MAX));
+        assert!(read(value).unwrap() >= Duration::from_secs(u64::MAX));
     }
 }
 
@@ -90,10 +107,10 @@ fn a_date_that_has_passed_asks_for_no_wait() {
 // RA-08
 #[test]
 fn extreme_dates_are_long_and_impossible_ones_malformed() {
-    let far = read("Fri, 31 Dec 9999 23:59:59 GMT").pushback().unwrap().delay();
+    let far = read("Fri, 31 Dec 9999 23:59:59 GMT").unwrap();
     assert!(far > Duration::from_secs(200_000_000_000));
-    assert_eq!(read("Sat, 01 Jan 0000 00:00:00 GMT"), Hint::Malformed);
-    assert_eq!(read("Tue, 30 Feb 2031 00:00:00 GMT"), Hint::Malformed);
+    assert_eq!(read("Sat, 01 Jan 0000 00:00:00 GMT"), None);
+    assert_eq!(read("Tue, 30 Feb 2031 00:00:00 GMT"), None);
 }
 
 // RA-18
@@ -102,20 +119,38 @@ fn a_date_is_measured_by_the_servers_clock_unless_the_answer_is_from_a_cache() {
     let fast = || wall() + Duration::from_secs(120);
     let mut headers = HeaderMap::new();
     headers.insert(RETRY_AFTER, "Wed, 05 Mar 2031 12:00:30 GMT".parse().unwrap());
-    assert_eq!(Hint::read(&headers, fast), millis(0), "without Date the local clock decides");
+    assert_eq!(
+        delay(Hint::read(&headers, &HintSources::new(), fast)),
+        millis(0),
+        "without Date the local clock decides"
+    );
 
     headers.insert(DATE, "Wed, 05 Mar 2031 12:00:00 GMT".parse().unwrap());
-    assert_eq!(Hint::read(&headers, || panic!("Date was there")), millis(30_000));
+    assert_eq!(
+        delay(Hint::read(&headers, &HintSources::new(), || panic!("Date was there"))),
+        millis(30_000)
+    );
 
     headers.insert(AGE, "0".parse().unwrap());
-    assert_eq!(Hint::read(&headers, || panic!("Date was there")), millis(30_000));
+    assert_eq!(
+        delay(Hint::read(&headers, &HintSources::new(), || panic!("Date was there"))),
+        millis(30_000)
+    );
 
     headers.insert(AGE, "90".parse().unwrap());
-    assert_eq!(Hint::read(&headers, fast), millis(0), "a cached Date is not trusted");
+    assert_eq!(
+        delay(Hint::read(&headers, &HintSources::new(), fast)),
+        millis(0),
+        "a cached Date is not trusted"
+    );
 
     headers.remove(AGE);
     headers.insert(DATE, "yesterday".parse().unwrap());
-    assert_eq!(Hint::read(&headers, wall), millis(30_000), "a broken Date is not trusted");
+    assert_eq!(
+        delay(Hint::read(&headers, &HintSources::new(), wall)),
+        millis(30_000),
+        "a broken Date is not trusted"
+    );
 }
 
 #[test]
@@ -124,7 +159,107 @@ fn of_several_values_the_longest_counts() {
     for value in ["2", "nonsense", "Wed, 05 Mar 2031 12:00:09 GMT", "5"] {
         headers.append(RETRY_AFTER, value.parse().unwrap());
     }
-    assert_eq!(Hint::read(&headers, wall), millis(9_000));
+    assert_eq!(delay(Hint::read(&headers, &HintSources::new(), wall)), millis(9_000));
+}
+
+#[test]
+fn milliseconds_are_read_and_the_longer_of_both_units_counts() {
+    let ms = |value| read_headers(&headers(&[("retry-after-ms", value)]));
+    assert_eq!(delay(ms("250")), millis(250));
+    assert_eq!(delay(ms("250.1")), millis(251));
+    assert_eq!(ms("250").pushback().unwrap().header(), PushbackHeader::RetryAfterMs);
+    assert!(ms("-1").is_malformed());
+    let both = headers(&[("retry-after-ms", "1500"), ("retry-after", "2")]);
+    assert_eq!(delay(read_headers(&both)), millis(2_000));
+    assert!(delay(ms("18446744073709551616")).unwrap() >= Duration::from_secs(1 << 50));
+}
+
+// RA-12
+#[test]
+fn a_reset_is_read_in_its_declared_unit_and_not_at_all_without() {
+    let name = http::HeaderName::from_static("x-ratelimit-reset");
+    let read = |unit, value| {
+        let sources = HintSources::new().with_reset(name.clone(), unit);
+        delay(Hint::read(&headers(&[("x-ratelimit-reset", value)]), &sources, wall))
+    };
+    assert_eq!(read(ResetUnit::EpochSeconds, "1930478405"), millis(5_000));
+    assert_eq!(read(ResetUnit::EpochMillis, "1930478405000"), millis(5_000));
+    assert_eq!(read(ResetUnit::Seconds, "5"), millis(5_000));
+    assert_eq!(read(ResetUnit::EpochSeconds, "1930478390"), millis(0));
+    assert_eq!(
+        read(ResetUnit::EpochSeconds, "99999999999999999999").map(|it| it.as_secs() > 1 << 40),
+        Some(true)
+    );
+    for (value, expected) in [
+        ("6m0s", millis(360_000)),
+        ("1h2m3.5s", millis(3_723_500)),
+        ("12ms", millis(12)),
+        ("1500us", millis(2)),
+        ("1ns", millis(1)),
+        ("6", None),
+        ("6x", None),
+        ("", None),
+        ("-5s", None),
+        ("s", None),
+    ] {
+        assert_eq!(read(ResetUnit::GoDuration, value), expected, "{value:?}");
+    }
+    let undeclared = headers(&[("x-ratelimit-reset", "5")]);
+    assert_eq!(read_headers(&undeclared), Hint::ABSENT);
+}
+
+#[test]
+fn the_ratelimit_draft_asks_for_the_longest_wait_of_what_is_used_up() {
+    let read = |value: &str| {
+        let sources = HintSources::new().with_ratelimit();
+        delay(Hint::read(&headers(&[("ratelimit", value)]), &sources, wall))
+    };
+    assert_eq!(read(r#""default";r=0;t=30"#), millis(30_000));
+    assert_eq!(read(r#""hour";r=0;t=600, "second";r=0;t=1"#), millis(600_000));
+    assert_eq!(read(r#""hour";r=7;t=600, "second";r=0;t=1"#), millis(1_000));
+    for ignored in
+        [r#""default";r=5;t=30"#, r#""default";r=0"#, "r=0;t=", "\u{7f}", r#""x";r=0;t=-1"#]
+    {
+        if ignored.parse::<http::HeaderValue>().is_ok() {
+            assert_eq!(read(ignored), None, "{ignored:?}");
+        }
+    }
+    let undeclared = headers(&[("ratelimit", r#""default";r=0;t=30"#)]);
+    assert_eq!(read_headers(&undeclared), Hint::ABSENT);
+}
+
+#[test]
+fn retry_after_prevails_over_quotas() {
+    let name = http::HeaderName::from_static("x-ratelimit-reset");
+    let sources = HintSources::new().with_ratelimit().with_reset(name, ResetUnit::Seconds);
+    let all = [("ratelimit", r#""d";r=0;t=30"#), ("x-ratelimit-reset", "20"), ("retry-after", "1")];
+    assert_eq!(delay(Hint::read(&headers(&all), &sources, wall)), millis(1_000));
+    assert_eq!(delay(Hint::read(&headers(&all[..2]), &sources, wall)), millis(30_000));
+}
+
+/// gRFC A6: a number is the delay; negative or unreadable, it forbids a retry.
+#[test]
+fn grpc_pushback_is_a_delay_or_a_no() {
+    let sources = HintSources::new().with_grpc_pushback();
+    let read = |value| {
+        let headers = headers(&[("grpc-retry-pushback-ms", value), ("retry-after", "9")]);
+        Hint::read(&headers, &sources, wall)
+    };
+    assert_eq!((delay(read("120")), read("120").again()), (millis(120), None));
+    assert_eq!(delay(read("0")), millis(0));
+    for never in ["-1", "soon", ""] {
+        assert_eq!((delay(read(never)), read(never).again()), (None, Some(false)), "{never:?}");
+    }
+}
+
+#[test]
+fn should_retry_is_read_only_where_it_is_declared() {
+    let sources = HintSources::new().with_should_retry();
+    let read = |value, sources| Hint::read(&headers(&[("x-should-retry", value)]), sources, wall);
+    assert_eq!(read("true", &sources).again(), Some(true));
+    assert_eq!(read(" false ", &sources).again(), Some(false));
+    assert_eq!(read("maybe", &sources).again(), None);
+    assert_eq!(read("false", &HintSources::new()).again(), None);
 }
 
 proptest! {
@@ -133,14 +268,14 @@ proptest! {
         if let Ok(value) = http::HeaderValue::from_bytes(&bytes) {
             let mut headers = HeaderMap::new();
             headers.insert(RETRY_AFTER, value);
-            let _ = Hint::read(&headers, wall);
+            let _ = read_headers(&headers);
         }
     }
 
     #[test]
     fn a_number_is_never_read_as_less_than_it_says(whole in 0_u64..1 << 40, fraction in "[0-9]{1,12}") {
         let stated = format!("{whole}.{fraction}");
-        let read = read(&stated).pushback().unwrap().delay();
+        let read = read(&stated).unwrap();
         let nanos = format!("{fraction:0<12}")[..12].parse::<u128>().unwrap() / 1_000;
         prop_assert!(read.as_nanos() >= u128::from(whole) * 1_000_000_000 + nanos);
         prop_assert!(read < Duration::from_secs(whole + 2));

@@ -114,23 +114,47 @@ impl Session {
         }
         self.sent(bounds.budget, now);
         self.attempts = self.attempts.saturating_add(1);
-        if verdict.earns() {
-            if let Some(budget) = bounds.budget {
-                budget.earn();
-            }
-            return Decision::Done;
+        if verdict == Verdict::Success {
+            return self.done(bounds);
         }
+        self.after_failure(bounds, traits, outcome, verdict, now, wall)
+    }
+
+    #[inline]
+    fn done(&self, bounds: Bounds<'_>) -> Decision {
+        if let Some(budget) = bounds.budget {
+            budget.earn();
+        }
+        Decision::Done
+    }
+
+    #[cold]
+    fn after_failure(
+        &mut self,
+        bounds: Bounds<'_>,
+        traits: Traits,
+        outcome: &Outcome<'_>,
+        verdict: Verdict,
+        now: Instant,
+        wall: impl FnOnce() -> SystemTime,
+    ) -> Decision {
         let hint = match outcome {
-            Outcome::Response { headers, .. } => Hint::read(headers, wall),
-            Outcome::Fault(_) => Hint::Absent,
+            Outcome::Response { headers, .. } => Hint::read(headers, bounds.policy.hints(), wall),
+            Outcome::Fault(_) => Hint::ABSENT,
         };
-        let transient = match verdict {
-            Verdict::Transient(transient) => Some(transient),
-            _ => None,
+        let why = match (hint.again(), verdict) {
+            (Some(false), _) => None,
+            (_, Verdict::Transient(why)) => Some(why),
+            (Some(true), _) => Some(Transient::Asked),
+            (None, _) => None,
         };
-        match self.try_again(bounds, traits, outcome, transient, hint, now) {
-            Ok(retry) => Decision::Retry(retry),
-            Err(reason) => Decision::Stop(Stop { reason, retry_at: retry_at(hint, now), hint }),
+        match why {
+            None if verdict.earns() => self.done(bounds),
+            None => Decision::Stop(stop(StopReason::NotRetryable, hint, now)),
+            Some(why) => match self.try_again(bounds, traits, outcome, why, hint, now) {
+                Ok(retry) => Decision::Retry(retry),
+                Err(reason) => Decision::Stop(stop(reason, hint, now)),
+            },
         }
     }
 
@@ -142,17 +166,15 @@ impl Session {
         }
     }
 
-    #[cold]
     fn try_again(
         &mut self,
         bounds: Bounds<'_>,
         traits: Traits,
         outcome: &Outcome<'_>,
-        transient: Option<Transient>,
+        why: Transient,
         hint: Hint,
         now: Instant,
     ) -> Result<Retry, StopReason> {
-        let why = transient.ok_or(StopReason::NotRetryable)?;
         if traits.nested {
             return Err(StopReason::Nested);
         }
@@ -168,8 +190,16 @@ impl Session {
         let stream = self.stream.get_or_insert_with(|| bounds.streams.next());
         let wish = hint.pushback().map(Pushback::delay);
         let backoff = bounds.policy.backoff();
-        let (after, source) = backoff.delay(self.attempts, self.last_delay, wish, stream);
+        let (mut after, source) = backoff.delay(self.attempts, self.last_delay, wish, stream);
         let left = self.deadline.remaining(now);
+        if let Some(wish) = wish
+            && let Some(room) = left.saturating_sub(SHORTEST_ATTEMPT).checked_sub(wish)
+            && after > wish.saturating_add(room)
+        {
+            // What the server asked for fits: the spread above it alone must not decide that a
+            // call is given up.
+            after = wish.saturating_add(stream.up_to(room));
+        }
         if after.saturating_add(SHORTEST_ATTEMPT) > left {
             return Err(StopReason::Deadline);
         }
@@ -184,8 +214,8 @@ impl Session {
     }
 }
 
-/// When a server that gave a hint wants to be called again.
-fn retry_at(hint: Hint, now: Instant) -> Option<Instant> {
-    let delay = hint.pushback()?.delay();
-    if delay == Duration::ZERO { None } else { now.checked_add(delay) }
+fn stop(reason: StopReason, hint: Hint, now: Instant) -> Stop {
+    // When a server that gave a hint wants to be called again.
+    let wish = hint.pushback().map(Pushback::delay).filter(|delay| !delay.is_zero());
+    Stop { reason, retry_at: wish.and_then(|delay| now.checked_add(delay)), hint }
 }

@@ -51,7 +51,7 @@ impl Stop {
     /// An end for `reason`, of which the server said nothing.
     #[must_use]
     pub const fn because(reason: StopReason) -> Self {
-        Self { reason, retry_at: None, hint: Hint::Absent }
+        Self { reason, retry_at: None, hint: Hint::ABSENT }
     }
 }
 

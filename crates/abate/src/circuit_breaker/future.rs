@@ -63,7 +63,7 @@ impl<F, M> ResponseFuture<F, M> {
 }
 
 impl Watch {
-    fn answered<B>(self, response: &Response<B>, now: Instant) -> Tail {
+    fn answered<B>(self, response: &Response<B>, now: Instant) -> Option<Tail> {
         let health = Health::of(&Outcome::of(response), &self.failures);
         let (tail, transition) = self.permit.record(health, now);
         observe::transition(transition);
@@ -117,7 +117,7 @@ where
         let watch = this.watch.take();
         Poll::Ready(match result {
             Ok(response) => {
-                let tail = watch.map(|watch| watch.answered(&response, scope.now()));
+                let tail = watch.and_then(|watch| watch.answered(&response, scope.now()));
                 let guards = tail.map(Guards::tail).unwrap_or_default();
                 Ok(response.map(|body| M::carry(body, guards)))
             }

@@ -2,9 +2,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use abate_core::retry_after::Hint;
+use abate_core::retry_after::{Hint, HintSources};
 use http::Response;
 use pin_project::pin_project;
 
@@ -22,11 +23,12 @@ use crate::{clock, observe};
 pub struct ResponseFuture<F> {
     #[pin]
     inner: F,
+    sources: Option<Arc<HintSources>>,
 }
 
 impl<F> ResponseFuture<F> {
-    pub(super) const fn new(inner: F) -> Self {
-        Self { inner }
+    pub(super) const fn new(inner: F, sources: Option<Arc<HintSources>>) -> Self {
+        Self { inner, sources }
     }
 }
 
@@ -39,10 +41,11 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let result = ready!(self.project().inner.poll(cx)).map_err(Error::from_inner);
+        let this = self.project();
+        let result = ready!(this.inner.poll(cx)).map_err(Error::from_inner);
         Poll::Ready(result.map(|mut response| {
             if !response.status().is_success() {
-                publish(&mut response);
+                publish(&mut response, this.sources.as_deref().unwrap_or(&HintSources::new()));
             }
             response
         }))
@@ -50,8 +53,8 @@ where
 }
 
 #[cold]
-fn publish<B>(response: &mut Response<B>) {
-    let hint = Hint::read(response.headers(), clock::wall);
+fn publish<B>(response: &mut Response<B>, sources: &HintSources) {
+    let hint = Hint::read(response.headers(), sources, clock::wall);
     // A retry above reads, and tells, by itself.
     if Attempt::current().is_none() {
         observe::malformed(hint);

@@ -1,6 +1,6 @@
 //! Publishes what a server says about coming back, for whoever is above.
 //!
-//! **Protects from** clients that knock early: a response with a readable `Retry-After` gets a
+//! **Protects from** clients that knock early: a response that says when to come back gets a
 //! [`Pushback`](crate::Pushback) in its extensions, so that other layers, and other people's
 //! retries, need not parse headers.
 //!
@@ -12,7 +12,9 @@
 //! | what | how it is read | why |
 //! |---|---|---|
 //! | seconds | also with a fraction, rounded up | limiters in the wild send them |
+//! | `retry-after-ms` | the same, in milliseconds | |
 //! | a date | against the response's own `Date`, unless it comes out of a cache | clocks are skewed |
+//! | quota headers, gRPC's pushback, `x-should-retry` | if the policy's [`HintSources`](crate::HintSources) say so | they mean different things at different places |
 //! | malformed, negative | ignored | a wrong hint is no hint |
 //! | on a success (2xx) | not looked at | it asks for nothing |
 //!

@@ -1,5 +1,7 @@
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use abate_core::retry_after::HintSources;
 use http::{Request, Response};
 use tower_service::Service;
 
@@ -10,11 +12,12 @@ use crate::error::{BoxError, Error};
 #[derive(Debug, Clone)]
 pub struct RetryAfter<S> {
     inner: S,
+    sources: Option<Arc<HintSources>>,
 }
 
 impl<S> RetryAfter<S> {
-    pub(super) const fn new(inner: S) -> Self {
-        Self { inner }
+    pub(super) const fn new(inner: S, sources: Option<Arc<HintSources>>) -> Self {
+        Self { inner, sources }
     }
 }
 
@@ -34,6 +37,6 @@ where
 
     #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        ResponseFuture::new(self.inner.call(request))
+        ResponseFuture::new(self.inner.call(request), self.sources.clone())
     }
 }

@@ -39,7 +39,7 @@ impl Stack {
         Self {
             deadline: DeadlineLayer::new(policy.total_timeout()).merging(),
             breaker: CircuitBreakerLayer::new(&policy).merging(),
-            retry_after: RetryAfterLayer::new(),
+            retry_after: RetryAfterLayer::from_policy(&policy),
             limit: ConcurrencyLimitLayer::from_policy(&policy).merging(),
             attempt_timeout: AttemptTimeoutLayer::new(policy.attempt_timeout()),
             retry: RetryLayer::new(policy),

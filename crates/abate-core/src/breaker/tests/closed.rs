@@ -246,8 +246,28 @@ fn a_body_that_is_read_to_its_end_adds_nothing() {
     let mut rig = Rig::new();
     for _ in 0..100 {
         drop(rig.end_with_body(rig.admitted(), Health::Success));
-        drop(rig.end_with_body(rig.admitted(), Health::Failure));
+        rig.call(Health::Failure);
         rig.wait(0.1);
     }
     assert_eq!(rig.state(), State::Closed);
+}
+
+#[test]
+fn an_old_clock_reading_does_not_take_the_bucket_from_a_newer_one() {
+    let mut rig = Rig::new();
+    rig.wait(6.0);
+    rig.call(Health::Success);
+    rig.calls(100, Health::Failure);
+    let old = rig.now - seconds(5.0);
+    rig.breaker.admit(old).unwrap().permit.record(Health::Failure, old);
+    rig.wait(2.0);
+    rig.call(Health::Success);
+    assert!(rig.call(Health::Failure).is_some());
+}
+
+/// Ten buckets of three counts, and a lease for each probe: nothing grows with traffic.
+#[test]
+fn what_it_keeps_has_a_fixed_size() {
+    assert!(size_of::<crate::breaker::machine::Machine>() <= 512);
+    assert!(size_of::<Permit>() <= 40);
 }

@@ -213,3 +213,32 @@ fn no_interleaving_of_probes_wedges_it() {
         drop(held);
     }
 }
+
+#[test]
+fn a_probe_whose_lease_ran_out_fails_once_whatever_comes_of_it() {
+    for health in [Health::Success, Health::Failure, Health::Answered] {
+        let mut rig = Rig::due();
+        let late = rig.admitted();
+        rig.wait(11.0);
+        let _second = rig.admitted(); // The question at which the lease is found to have run out.
+        assert_eq!(late.record(health, rig.now).0.map(|_| "a tail"), None);
+        assert_eq!(rig.state(), State::HalfOpen, "one failure of three");
+    }
+}
+
+#[test]
+fn late_outcomes_do_not_decide_even_if_nobody_asked_in_between() {
+    let mut rig = Rig::due();
+    let (first, second) = (rig.admitted(), rig.admitted());
+    rig.wait(12.0);
+    assert_eq!(rig.end(first, Health::Success).map(|it| it.to), Some(State::Open));
+    assert_eq!(rig.end(second, Health::Success), None);
+}
+
+#[test]
+fn one_probe_is_one_failure_also_if_its_body_breaks() {
+    let rig = Rig::due();
+    let (tail, transition) = rig.admitted().record(Health::Failure, rig.now);
+    assert!(tail.is_none());
+    assert_eq!(transition, None);
+}

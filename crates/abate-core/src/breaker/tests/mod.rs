@@ -97,7 +97,7 @@ impl Rig {
     }
 
     fn end_with_body(&self, permit: Permit, health: Health) -> Tail {
-        permit.record(health, self.now).0
+        permit.record(health, self.now).0.expect("it counted, and was no failure")
     }
 
     fn state(&self) -> State {

@@ -108,8 +108,8 @@ fn a_body_that_breaks_is_a_failure_here_too() {
     assert_eq!(rig.call(Health::Failure).unwrap().to, State::Open, "six, and three succeeded");
 
     let rig = Rig::slow_start();
-    rig.calls(2, Health::Failure);
-    let tail = rig.end_with_body(rig.admitted(), Health::Unknown);
+    let tail = rig.end_with_body(rig.admitted(), Health::Answered);
+    rig.calls(3, Health::Failure);
     assert_eq!(tail.broke(rig.now).unwrap().to, State::Open);
 }
 

@@ -73,7 +73,7 @@ fn a_refusal_of_our_own_costs_and_counts_nothing() {
         let client = Client::new().budget(1.0, 0.0, 2.0, 1);
         let mut call = client.call();
         let stop = stop(client.fault(&mut call, GET, fault));
-        assert_eq!((stop.retry_at, stop.hint), (None, Hint::Absent));
+        assert_eq!((stop.retry_at, stop.hint), (None, Hint::ABSENT));
         assert_eq!((call.attempts(), client.tokens(), client.counted()), (0, 2.0, 0.0));
     }
 }

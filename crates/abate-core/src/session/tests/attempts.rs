@@ -52,7 +52,7 @@ fn a_hint_that_fits_is_waited_for() {
     let retry = retry(client.answer_with(&mut client.call(), GET, 429, &retry_after(4)));
     assert!((4.0..=5.0).contains(&retry.after.as_secs_f64()), "{:?}", retry.after);
     assert_eq!((retry.source, retry.why), (DelaySource::Hint, Transient::Asked));
-    assert_eq!(retry.hint, Hint::Pushback(Pushback::new(Duration::from_secs(4))));
+    assert_eq!(retry.hint.pushback(), Some(Pushback::new(Duration::from_secs(4))));
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn a_hint_beyond_the_deadline_stops_at_once_and_costs_nothing() {
     let stop = stop(client.answer_with(&mut call, GET, 503, &retry_after(30)));
     assert_eq!(stop.reason, StopReason::Deadline);
     assert_eq!(stop.retry_at, Some(client.now + Duration::from_secs(30)));
-    assert_eq!(stop.hint, Hint::Pushback(Pushback::new(Duration::from_secs(30))));
+    assert_eq!(stop.hint.pushback(), Some(Pushback::new(Duration::from_secs(30))));
     assert_eq!((call.attempts(), client.tokens()), (1, tokens));
 }
 
