@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::ledger::Ledger;
 use super::rules::Denied;
+use crate::classify::Transient;
 
 /// A retry that was granted: it holds a token, and once asked for also a slot.
 ///
@@ -13,6 +14,7 @@ use super::rules::Denied;
 #[must_use = "a grant that is dropped gives its token back"]
 pub struct Grant {
     ledger: Arc<Ledger>,
+    cost: u64,
     holds: Holds,
 }
 
@@ -32,11 +34,13 @@ impl Grant {
         now: Instant,
         delay: Duration,
         left: Duration,
+        why: Transient,
     ) -> Result<Self, Denied> {
+        let cost = ledger.cost(why);
         ledger.fold(now);
         let announced = ledger.announce(delay, left)?;
-        if ledger.take_token() {
-            Ok(Self { ledger, holds: Holds::Token { announced } })
+        if ledger.take_tokens(cost) {
+            Ok(Self { ledger, cost, holds: Holds::Token { announced } })
         } else {
             if announced {
                 ledger.withdraw_announcement();
@@ -78,11 +82,11 @@ impl Drop for Grant {
                 if announced {
                     self.ledger.withdraw_announcement();
                 }
-                self.ledger.return_token();
+                self.ledger.return_tokens(self.cost);
             }
             Holds::Slot => {
                 self.ledger.return_slot();
-                self.ledger.return_token();
+                self.ledger.return_tokens(self.cost);
             }
             Holds::Nothing => {}
         }

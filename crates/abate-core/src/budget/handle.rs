@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::grant::Grant;
 use super::ledger::Ledger;
 use super::rules::{Denied, Rules};
+use crate::classify::Transient;
 
 /// A retry budget; clones share it.
 ///
@@ -12,19 +13,18 @@ use super::rules::{Denied, Rules};
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use abate_core::budget::{Budget, Rules};
-/// use abate_core::ratio::Ratio;
+/// use abate_core::budget::Budget;
+/// use abate_core::classify::Transient;
+/// use abate_core::policy::Policy;
 ///
 /// let now = Instant::now();
-/// let rules = Rules { ratio: Ratio::new(0.2)?, floor: 0.2, start: 2.0, burst: 1 };
-/// let budget = Budget::new(rules, now);
+/// let budget = Budget::new(Policy::default().budget(), now);
 ///
 /// budget.count_call(now);
-/// let mut grant = budget.grant(now, Duration::ZERO, Duration::MAX).expect("a fresh token");
+/// let mut grant = budget.grant(now, Duration::ZERO, Duration::MAX, Transient::Server).expect("a fresh token");
 /// assert_eq!(grant.slot(now, Duration::MAX), Ok(Duration::ZERO));
 /// grant.sent();
 /// assert_eq!(budget.tokens(now), 1.0);
-/// # Ok::<(), abate_core::ratio::RatioError>(())
 /// ```
 #[derive(Clone)]
 pub struct Budget {
@@ -50,15 +50,22 @@ impl Budget {
         self.ledger.earn();
     }
 
-    /// Asks for a retry that is to be sent `delay` from `now`, with `left` remaining for it then.
+    /// Asks for a retry because of `why` that is to be sent `delay` from `now`, with `left`
+    /// remaining for it then.
     ///
-    /// Takes a token; it returns when the grant is dropped unsent.
+    /// Takes what it costs; it returns when the grant is dropped unsent.
     ///
     /// # Errors
     ///
     /// [`Denied`] when there is no token, or no slot in time; nothing is taken then.
-    pub fn grant(&self, now: Instant, delay: Duration, left: Duration) -> Result<Grant, Denied> {
-        Grant::ask(Arc::clone(&self.ledger), now, delay, left)
+    pub fn grant(
+        &self,
+        now: Instant,
+        delay: Duration,
+        left: Duration,
+        why: Transient,
+    ) -> Result<Grant, Denied> {
+        Grant::ask(Arc::clone(&self.ledger), now, delay, left, why)
     }
 
     /// The tokens in stock at `now`.

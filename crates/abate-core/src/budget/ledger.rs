@@ -6,7 +6,8 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use super::rules::{Denied, LONGEST_SLOT_WAIT, RATE_TAU, Rules, SHORTEST_ATTEMPT, TAU};
+use super::rules::{Denied, Earn, LONGEST_SLOT_WAIT, RATE_TAU, Rules, SHORTEST_ATTEMPT, TAU};
+use crate::classify::Transient;
 
 /// Tokens and slots are kept in billionths, so that `ratio × successes` is exact.
 const ONE: u64 = 1_000_000_000;
@@ -85,7 +86,11 @@ impl Ledger {
         // Relaxed: the swap takes each count exactly once.
         let counts = self.counts.swap(0, Relaxed);
         let calls = (counts / CALL) as f64;
-        let earned = (counts % CALL) * u64::from(self.rules.ratio.parts_per_billion());
+        let earning = match self.rules.earn {
+            Earn::PerSuccess => counts % CALL,
+            Earn::PerCall => counts / CALL,
+        };
+        let earned = earning * u64::from(self.rules.ratio.parts_per_billion());
         let dt = Duration::from_nanos(now - last);
 
         let (kept, share) = fade(dt, TAU);
@@ -121,13 +126,18 @@ impl Ledger {
         self.rules.ratio.as_f64() * rate + self.rules.floor
     }
 
-    pub(super) fn take_token(&self) -> bool {
-        // Relaxed: the exchange never takes more than there is.
-        self.tokens.fetch_update(Relaxed, Relaxed, |tokens| tokens.checked_sub(ONE)).is_ok()
+    /// What a retry because of `why` costs, in billionths of a token.
+    pub(super) fn cost(&self, why: Transient) -> u64 {
+        billionths(self.rules.costs.of(why))
     }
 
-    pub(super) fn return_token(&self) {
-        update(&self.tokens, |tokens| tokens.saturating_add(ONE));
+    pub(super) fn take_tokens(&self, cost: u64) -> bool {
+        // Relaxed: the exchange never takes more than there is.
+        self.tokens.fetch_update(Relaxed, Relaxed, |tokens| tokens.checked_sub(cost)).is_ok()
+    }
+
+    pub(super) fn return_tokens(&self, cost: u64) {
+        update(&self.tokens, |tokens| tokens.saturating_add(cost));
     }
 
     /// Announces a retry that will ask for its slot `delay` from now, if a slot would be had then.

@@ -16,7 +16,9 @@ mod rules;
 
 pub use self::grant::Grant;
 pub use self::handle::Budget;
-pub use self::rules::{Denied, LONGEST_SLOT_WAIT, RATE_TAU, Rules, SHORTEST_ATTEMPT, TAU};
+pub use self::rules::{
+    Costs, Denied, Earn, LONGEST_SLOT_WAIT, RATE_TAU, Rules, SHORTEST_ATTEMPT, TAU,
+};
 
 #[cfg(test)]
 mod tests;

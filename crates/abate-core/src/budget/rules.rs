@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use crate::classify::Transient;
 use crate::ratio::Ratio;
 
 /// Time constant of the tokens: what is not spent within some ten seconds fades.
@@ -21,11 +22,64 @@ pub const LONGEST_SLOT_WAIT: Duration = Duration::from_secs(1);
 /// deadline is not made.
 pub const SHORTEST_ATTEMPT: Duration = Duration::from_millis(50);
 
+/// What earns tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Earn {
+    /// A call that succeeds. In a total outage nothing is earned and retries tend to none.
+    #[default]
+    PerSuccess,
+    /// Every call, as in Google's SRE book: in an outage retries go on, as the share of calls that
+    /// the ratio says.
+    PerCall,
+}
+
+/// What a retry costs, in tokens, by why it is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    asked: f64,
+    server: f64,
+    unsent: f64,
+    ambiguous: f64,
+}
+
+impl Costs {
+    /// One token, whatever the reason.
+    pub const ONE: Self = Self { asked: 1.0, server: 1.0, unsent: 1.0, ambiguous: 1.0 };
+
+    /// The same, but for retries because of `why`.
+    #[must_use]
+    pub const fn with(mut self, why: Transient, tokens: f64) -> Self {
+        match why {
+            Transient::Asked => self.asked = tokens,
+            Transient::Server => self.server = tokens,
+            Transient::Unsent => self.unsent = tokens,
+            Transient::Ambiguous => self.ambiguous = tokens,
+        }
+        self
+    }
+
+    /// What a retry because of `why` costs.
+    #[must_use]
+    pub const fn of(&self, why: Transient) -> f64 {
+        match why {
+            Transient::Asked => self.asked,
+            Transient::Server => self.server,
+            Transient::Unsent => self.unsent,
+            Transient::Ambiguous => self.ambiguous,
+        }
+    }
+}
+
 /// What a budget earns, keeps and lets go at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
-    /// Tokens earned by a success.
+    /// Tokens earned by a success, or by a call.
     pub ratio: Ratio,
+    /// Which of the two.
+    pub earn: Earn,
+    /// What a retry costs.
+    pub costs: Costs,
     /// Tokens per second that come by themselves.
     pub floor: f64,
     /// Tokens at the start.

@@ -1,6 +1,7 @@
 use std::time::{Duration, Instant};
 
-use super::{Budget, Denied, Grant, Rules};
+use super::{Budget, Costs, Denied, Earn, Grant, Rules};
+use crate::classify::Transient::{self, Server};
 use crate::ratio::Ratio;
 
 #[expect(clippy::disallowed_methods, reason = "any moment to start from")]
@@ -11,14 +12,15 @@ fn moment() -> Instant {
 const NOW: Duration = Duration::ZERO;
 
 fn rules(ratio: f64, floor: f64, start: f64) -> Rules {
-    Rules { ratio: Ratio::new(ratio).unwrap(), floor, start, burst: 1 }
+    let (earn, costs) = (Earn::PerSuccess, Costs::ONE);
+    Rules { ratio: Ratio::new(ratio).unwrap(), earn, costs, floor, start, burst: 1 }
 }
 
 /// Grants and sends until the budget says no.
 fn spend(budget: &Budget, now: Instant) -> (u32, Denied) {
     let mut sent = 0;
     loop {
-        match budget.grant(now, NOW, Duration::MAX) {
+        match budget.grant(now, NOW, Duration::MAX, Server) {
             Ok(grant) => grant.sent(),
             Err(denied) => return (sent, denied),
         }
@@ -27,7 +29,7 @@ fn spend(budget: &Budget, now: Instant) -> (u32, Denied) {
 }
 
 fn granted(budget: &Budget, now: Instant) -> Grant {
-    budget.grant(now, NOW, Duration::MAX).expect("a token and a slot")
+    budget.grant(now, NOW, Duration::MAX, Server).expect("a token and a slot")
 }
 
 #[test]
@@ -126,7 +128,7 @@ fn a_retry_that_gets_no_slot_gives_its_token_back() {
     let now = moment();
     let budget = Budget::new(rules(0.0, 0.2, 3.0), now);
     let far = Duration::from_secs(2);
-    let ask = |_| budget.grant(now, far, Duration::MAX).expect("too far off to be counted");
+    let ask = |_| budget.grant(now, far, Duration::MAX, Server).expect("too far off to be counted");
     let mut grants: Vec<_> = (0..3).map(ask).collect();
     let slots: Vec<_> = grants.iter_mut().map(|grant| grant.slot(now, Duration::MAX)).collect();
     assert_eq!(slots, [Ok(NOW), Ok(NOW), Err(Denied::Pace)], "5 s for the third");
@@ -177,21 +179,25 @@ fn a_slot_too_late_for_the_deadline_is_refused_as_that() {
         grant.sent();
     }
     let left = Duration::from_millis(449);
-    assert_eq!(budget.grant(now, NOW, left).unwrap_err(), Denied::Deadline);
-    assert!(budget.grant(now, NOW, Duration::from_millis(450)).is_ok());
+    assert_eq!(budget.grant(now, NOW, left, Server).unwrap_err(), Denied::Deadline);
+    assert!(budget.grant(now, NOW, Duration::from_millis(450), Server).is_ok());
 }
 
 #[test]
 fn those_who_will_ask_soon_are_counted_ahead() {
     let now = moment();
     let budget = Budget::new(rules(0.0, 2.0, 100.0), now);
-    let held: Vec<_> = (0..4).filter_map(|_| budget.grant(now, NOW, Duration::MAX).ok()).collect();
+    let held: Vec<_> =
+        (0..4).filter_map(|_| budget.grant(now, NOW, Duration::MAX, Server).ok()).collect();
     assert_eq!(held.len(), 4, "one at once, the others within a second at two a second");
-    assert_eq!(budget.grant(now, NOW, Duration::MAX).unwrap_err(), Denied::Pace);
+    assert_eq!(budget.grant(now, NOW, Duration::MAX, Server).unwrap_err(), Denied::Pace);
     let far = Duration::from_secs(2);
-    assert!(budget.grant(now, far, Duration::MAX).is_ok(), "by then the level has drained");
+    assert!(budget.grant(now, far, Duration::MAX, Server).is_ok(), "by then the level has drained");
     drop(held);
-    assert!(budget.grant(now, NOW, Duration::MAX).is_ok(), "the announcements were withdrawn");
+    assert!(
+        budget.grant(now, NOW, Duration::MAX, Server).is_ok(),
+        "the announcements were withdrawn"
+    );
 }
 
 #[test]
@@ -204,7 +210,7 @@ fn without_any_pace_nothing_beyond_the_burst_is_sent() {
     let mut second = granted(&budget, now);
     assert_eq!(second.slot(now, Duration::MAX), Ok(Duration::ZERO), "level equals the burst");
     second.sent();
-    assert_eq!(budget.grant(now, NOW, Duration::MAX).unwrap_err(), Denied::Pace);
+    assert_eq!(budget.grant(now, NOW, Duration::MAX, Server).unwrap_err(), Denied::Pace);
 }
 
 // BU-09
@@ -235,7 +241,7 @@ fn nothing_is_lost_or_made_between_threads() {
                     let mut sent = 0;
                     for step in 0..EACH {
                         budget.earn();
-                        match budget.grant(now, NOW, Duration::MAX) {
+                        match budget.grant(now, NOW, Duration::MAX, Server) {
                             Ok(grant) if (step + worker) % 3 == 0 => drop(grant),
                             Ok(grant) => {
                                 grant.sent();
@@ -252,4 +258,32 @@ fn nothing_is_lost_or_made_between_threads() {
     });
     let minted = 1_000.0 + 0.5 * (THREADS * EACH) as f64;
     assert_eq!(budget.tokens(now), minted - sent as f64);
+}
+
+#[test]
+fn earning_per_call_goes_on_in_an_outage() {
+    let now = moment();
+    let budget = Budget::new(Rules { earn: Earn::PerCall, ..rules(0.1, 0.0, 0.0) }, now);
+    for _ in 0..1_000 {
+        budget.count_call(now);
+    }
+    assert_eq!(spend(&budget, now).0, 100);
+    budget.earn();
+    assert_eq!(budget.tokens(now), 0.0, "a success earns nothing on top");
+}
+
+#[test]
+fn a_retry_costs_what_its_reason_costs_and_gives_back_the_same() {
+    let now = moment();
+    let costs = Costs::ONE.with(Transient::Ambiguous, 2.5).with(Transient::Asked, 0.0);
+    let budget = Budget::new(Rules { costs, ..rules(0.0, 0.0, 4.0) }, now);
+    let ask = |why| budget.grant(now, NOW, Duration::MAX, why);
+    let dear = ask(Transient::Ambiguous).unwrap();
+    assert_eq!(budget.tokens(now), 1.5);
+    assert_eq!(ask(Transient::Ambiguous).unwrap_err(), Denied::Empty);
+    drop(dear);
+    assert_eq!(budget.tokens(now), 4.0);
+    ask(Transient::Asked).unwrap().sent();
+    ask(Transient::Unsent).unwrap().sent();
+    assert_eq!(budget.tokens(now), 3.0);
 }

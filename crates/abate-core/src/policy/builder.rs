@@ -4,7 +4,8 @@ use super::defaults;
 use super::problem::{PolicyError, Problem};
 use super::value::Policy;
 use crate::backoff::{Backoff, Curve, Jitter};
-use crate::classify::Statuses;
+use crate::budget::{Costs, Earn};
+use crate::classify::{Statuses, Transient};
 use crate::ratio::Ratio;
 use crate::retry_after::HintSources;
 use crate::{breaker, budget};
@@ -29,6 +30,8 @@ pub struct PolicyBuilder {
     attempt_timeout: Duration,
     budget_ratio: f64,
     budget_floor: f64,
+    budget_earn: Earn,
+    budget_costs: Costs,
     failure_rate: f64,
     breaker: breaker::Rules,
     concurrency: Option<usize>,
@@ -124,6 +127,18 @@ impl PolicyBuilder {
         self
     }
 
+    /// What earns the tokens of the budget.
+    pub fn with_budget_earn(mut self, earn: Earn) -> Self {
+        self.budget_earn = earn;
+        self
+    }
+
+    /// What a retry because of `why` costs, in tokens; one each unless told otherwise.
+    pub fn with_budget_cost(mut self, why: Transient, tokens: f64) -> Self {
+        self.budget_costs = self.budget_costs.with(why, tokens);
+        self
+    }
+
     /// The share of failures that opens the breaker, above 0 and up to 1.
     pub fn with_breaker_failure_rate(mut self, rate: f64) -> Self {
         self.failure_rate = rate;
@@ -191,6 +206,8 @@ impl PolicyBuilder {
             attempt_timeout: self.attempt_timeout,
             budget_ratio: ratio(self.budget_ratio),
             budget_floor: self.budget_floor,
+            budget_earn: self.budget_earn,
+            budget_costs: self.budget_costs,
             breaker: breaker::Rules {
                 failure_rate: ratio(self.failure_rate),
                 attempt_timeout: Some(self.attempt_timeout),
@@ -260,6 +277,15 @@ impl PolicyBuilder {
             let message = format!("must be 0 to 1,000,000 retries per second, but is {floor}");
             problems.push(Problem::new("budget.floor", message));
         }
+        let reasons =
+            [Transient::Asked, Transient::Server, Transient::Unsent, Transient::Ambiguous];
+        for why in reasons {
+            let cost = self.budget_costs.of(why);
+            if !(0.0..=1e3).contains(&cost) {
+                let message = format!("must be 0 to 1,000 tokens, but is {cost} for {why:?}");
+                problems.push(Problem::new("budget.cost", message));
+            }
+        }
     }
 
     fn check_breaker(&self, problems: &mut Vec<Problem>) {
@@ -317,6 +343,8 @@ impl Default for PolicyBuilder {
             attempt_timeout: policy.attempt_timeout,
             budget_ratio: policy.budget_ratio.as_f64(),
             budget_floor: policy.budget_floor,
+            budget_earn: policy.budget_earn,
+            budget_costs: policy.budget_costs,
             failure_rate: policy.breaker.failure_rate.as_f64(),
             breaker: policy.breaker,
             concurrency: None,

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use super::{Policy, PolicyBuilder};
 use crate::backoff::Curve;
+use crate::classify::Transient;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -22,11 +23,14 @@ fn the_defaults_are_these() {
         retry_on: {408, 425, 429, 500, 502, 503, 504}, \
         hints: HintSources { reset: None, ratelimit: false, grpc_pushback: false, \
         should_retry: false }, total_timeout: 30s, attempt_timeout: 10s, \
-        budget_ratio: Ratio(0.2), budget_floor: 0.2, breaker: Rules { window: 5s, \
+        budget_ratio: Ratio(0.2), budget_floor: 0.2, \
+        budget_earn: PerSuccess, budget_costs: Costs { asked: 1.0, server: 1.0, unsent: 1.0, \
+        ambiguous: 1.0 }, breaker: Rules { window: 5s, \
         failure_rate: Ratio(0.5), minimum_calls: 10, open_for: 2s, open_at_most: 30s, probes: 3, \
         attempt_timeout: Some(10s) }, concurrency: None, concurrency_wait: 1s }";
     assert_eq!(format!("{:?}", Policy::default()), pinned);
-    let budget = "Rules { ratio: Ratio(0.2), floor: 0.2, start: 2.0, burst: 1 }";
+    let budget = "Rules { ratio: Ratio(0.2), earn: PerSuccess, costs: Costs { asked: 1.0, \
+        server: 1.0, unsent: 1.0, ambiguous: 1.0 }, floor: 0.2, start: 2.0, burst: 1 }";
     assert_eq!(format!("{:?}", Policy::default().budget()), budget);
 }
 
@@ -84,6 +88,9 @@ fn each_bound_is_refused_on_its_own() {
     }
     for floor in [-0.1, f64::NAN, f64::INFINITY, 1e7] {
         assert_eq!(problems(new().with_budget_floor(floor)), ["budget.floor"]);
+    }
+    for cost in [-0.1, f64::NAN, 1e4] {
+        assert_eq!(problems(new().with_budget_cost(Transient::Server, cost)), ["budget.cost"]);
     }
     for rate in [0.0, -1.0, 1.01, 101.0, f64::NAN] {
         assert_eq!(problems(new().with_breaker_failure_rate(rate)), ["breaker.failure_rate"]);

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use super::defaults;
 use crate::backoff::Backoff;
+use crate::budget::{Costs, Earn};
 use crate::classify::Statuses;
 use crate::ratio::Ratio;
 use crate::retry_after::HintSources;
@@ -36,6 +37,8 @@ pub struct Policy {
     pub(super) attempt_timeout: Duration,
     pub(super) budget_ratio: Ratio,
     pub(super) budget_floor: f64,
+    pub(super) budget_earn: Earn,
+    pub(super) budget_costs: Costs,
     pub(super) breaker: breaker::Rules,
     pub(super) concurrency: Option<u32>,
     pub(super) concurrency_wait: Duration,
@@ -84,6 +87,8 @@ impl Policy {
         let retries = self.attempts - 1;
         budget::Rules {
             ratio: self.budget_ratio,
+            earn: self.budget_earn,
+            costs: self.budget_costs,
             floor: self.budget_floor,
             start: (self.budget_floor * budget::TAU.as_secs_f64()).max(f64::from(retries)),
             burst: retries.saturating_sub(1).max(1),
@@ -120,6 +125,8 @@ impl Default for Policy {
             attempt_timeout: defaults::ATTEMPT_TIMEOUT,
             budget_ratio: defaults::budget_ratio(),
             budget_floor: defaults::BUDGET_FLOOR,
+            budget_earn: Earn::PerSuccess,
+            budget_costs: Costs::ONE,
             breaker: breaker::Rules {
                 attempt_timeout: Some(defaults::ATTEMPT_TIMEOUT),
                 ..breaker::Rules::default()

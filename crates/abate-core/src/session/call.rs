@@ -206,7 +206,7 @@ impl Session {
         // Without a deadline a server can ask for more time than a clock can count.
         let at = now.checked_add(after).ok_or(StopReason::Deadline)?;
         let grant = match bounds.budget {
-            Some(budget) => Some(budget.grant(now, after, left.saturating_sub(after))?),
+            Some(budget) => Some(budget.grant(now, after, left.saturating_sub(after), why)?),
             None => None,
         };
         self.last_delay = after;

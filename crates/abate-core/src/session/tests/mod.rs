@@ -43,7 +43,13 @@ impl Client {
     }
 
     fn budget(mut self, ratio: f64, floor: f64, start: f64, burst: u32) -> Self {
-        let rules = budget::Rules { ratio: Ratio::new(ratio).unwrap(), floor, start, burst };
+        let rules = budget::Rules {
+            ratio: Ratio::new(ratio).unwrap(),
+            floor,
+            start,
+            burst,
+            ..Policy::default().budget()
+        };
         self.budget = Some(Budget::new(rules, self.now));
         self
     }
