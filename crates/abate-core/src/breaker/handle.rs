@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::machine::Machine;
 use super::permit::Permit;
 use super::rules::Rules;
-use super::state::{Refused, State, Transition};
+use super::state::{Mode, Refused, State, Transition};
 use crate::rng::Seed;
 
 /// A call that was let through.
@@ -32,7 +32,7 @@ pub struct Admitted {
 /// for _ in 0..30 {
 ///     let admitted = breaker.admit(now).expect("closed");
 ///     now += Duration::from_millis(100);
-///     let (_, _transition) = admitted.permit.record(Health::Failure, now);
+///     let (_, _transition) = admitted.permit.record(Health::Failure, now, now);
 ///     if breaker.state() == State::Open {
 ///         break;
 ///     }
@@ -61,6 +61,12 @@ impl Breaker {
     pub fn admit(&self, now: Instant) -> Result<Admitted, Refused> {
         let (ticket, transition) = self.machine.admit(now)?;
         Ok(Admitted { permit: Permit::new(Arc::clone(&self.machine), ticket), transition })
+    }
+
+    /// Runs it in another way from now on; [`Mode::Automatic`] starts afresh, closed. What is
+    /// under way decides nothing any more.
+    pub fn set(&self, mode: Mode) -> Transition {
+        self.machine.set(mode)
     }
 
     /// The rules that it was made with.

@@ -3,13 +3,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::rules::Rules;
-use super::state::{Refused, State, Transition};
+use super::state::{Mode, Refused, State, Transition};
 use super::trial::{Judgement, Probing, SlowStart};
 use super::window::{Place, Window, nanos};
 use crate::classify::Health;
 use crate::rng::Seed;
 
-/// The state word: a phase in the two low bits, the generation above.
+/// The state word: a phase in the three low bits, the generation above.
 ///
 /// Written only under the lock. The closed path reads it alone; everything else locks.
 #[derive(Debug)]
@@ -38,6 +38,9 @@ enum Phase {
     SlowStart = 1,
     Open = 2,
     HalfOpen = 3,
+    ForcedOpen = 4,
+    Disabled = 5,
+    ObserveOnly = 6,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,19 +48,22 @@ struct Word(u64);
 
 impl Word {
     fn new(generation: u64, phase: Phase) -> Self {
-        Self((generation << 2) | phase as u64)
+        Self((generation << 3) | phase as u64)
     }
 
     fn generation(self) -> u64 {
-        self.0 >> 2
+        self.0 >> 3
     }
 
     fn phase(self) -> Phase {
-        match self.0 & 3 {
+        match self.0 & 7 {
             0 => Phase::Closed,
             1 => Phase::SlowStart,
             2 => Phase::Open,
-            _ => Phase::HalfOpen,
+            3 => Phase::HalfOpen,
+            4 => Phase::ForcedOpen,
+            5 => Phase::Disabled,
+            _ => Phase::ObserveOnly,
         }
     }
 
@@ -66,6 +72,9 @@ impl Word {
             Phase::Closed | Phase::SlowStart => State::Closed,
             Phase::Open => State::Open,
             Phase::HalfOpen => State::HalfOpen,
+            Phase::ForcedOpen => State::ForcedOpen,
+            Phase::Disabled => State::Disabled,
+            Phase::ObserveOnly => State::ObserveOnly,
         }
     }
 }
@@ -119,7 +128,9 @@ impl Machine {
         let word = self.word();
         let at = self.since_base(now);
         match word.phase() {
-            Phase::Closed => Ok((self.admit_ordinary(word, at), None)),
+            Phase::Closed | Phase::Disabled | Phase::ObserveOnly => {
+                Ok((self.admit_ordinary(word, at), None))
+            }
             // Acquire of the word has made the moment that belongs to it visible.
             Phase::Open if at < self.reopen.load(Ordering::Relaxed) => Err(self.refuse(None)),
             _ => self.admit_slowly(at),
@@ -145,7 +156,10 @@ impl Machine {
         let word = self.word();
         let generation = word.generation();
         match word.phase() {
-            Phase::Closed => Ok((self.admit_ordinary(word, at), transition)),
+            Phase::Closed | Phase::Disabled | Phase::ObserveOnly => {
+                Ok((self.admit_ordinary(word, at), transition))
+            }
+            Phase::ForcedOpen => Err(refused),
             Phase::Open => Err(self.refuse(transition)),
             Phase::HalfOpen => {
                 if cold.probing.expire(&self.rules, at) == Judgement::Open {
@@ -172,35 +186,42 @@ impl Machine {
 
     /// Records an outcome, and says whether it counted.
     #[inline]
-    pub(super) fn record(&self, ticket: Ticket, health: Health, now: Instant) -> Recorded {
+    pub(super) fn record(
+        &self,
+        ticket: Ticket,
+        health: Health,
+        sent: Instant,
+        now: Instant,
+    ) -> Recorded {
         let at = self.since_base(now);
-        if self.word() != Word::new(ticket.generation, Phase::Closed) {
-            return self.record_slowly(ticket, health, at);
+        let slow = self.rules.is_slow(now.saturating_duration_since(sent));
+        let closed = self.word() == Word::new(ticket.generation, Phase::Closed);
+        if closed && health == Health::Success && !slow {
+            self.window.succeed(self.window.place(ticket.generation, at));
+            return (true, None);
         }
-        match (health, ticket.kind) {
-            (Health::Success, _) => {
-                self.window.succeed(self.window.place(ticket.generation, at));
-                (true, None)
-            }
-            (Health::Failure, _) => (true, self.fail(ticket.generation, at)),
-            (Health::Answered | Health::Unknown, kind) => {
-                self.discount(kind);
-                (true, None)
-            }
-        }
+        self.record_unusual(ticket, health, slow, at)
     }
 
-    fn fail(&self, generation: u64, at: u64) -> Option<Transition> {
-        if !self.window.fail(&self.rules, generation, at) {
-            return None;
+    fn record_unusual(&self, ticket: Ticket, health: Health, slow: bool, at: u64) -> Recorded {
+        let word = self.word();
+        let phase = word.phase();
+        if word.generation() != ticket.generation || phase == Phase::Disabled {
+            return (false, None);
+        }
+        if matches!(phase, Phase::SlowStart | Phase::HalfOpen) {
+            return self.record_trial(ticket, health, slow, at);
+        }
+        if !self.record_in_window(ticket, health, slow, at) {
+            return (true, None);
         }
         let mut cold = self.lock();
-        let still = self.word() == Word::new(generation, Phase::Closed);
-        still.then(|| self.open(&mut cold, at))
+        let still = self.word() == word;
+        (true, still.then(|| self.open(&mut cold, at)))
     }
 
     #[cold]
-    fn record_slowly(&self, ticket: Ticket, health: Health, at: u64) -> Recorded {
+    fn record_trial(&self, ticket: Ticket, health: Health, slow: bool, at: u64) -> Recorded {
         let mut cold = self.lock();
         let word = self.word();
         if word.generation() != ticket.generation {
@@ -209,30 +230,38 @@ impl Machine {
         let judgement = match (word.phase(), ticket.kind) {
             (Phase::HalfOpen, Kind::Probe(probe)) => {
                 let expired = cold.probing.expire(&self.rules, at);
-                let Some(judgement) = cold.probing.record(&self.rules, probe, health) else {
+                let Some(judgement) = cold.probing.record(&self.rules, probe, health, slow) else {
                     return (false, self.carry_out(&mut cold, expired, at));
                 };
                 if expired == Judgement::Open { expired } else { judgement }
             }
             (Phase::SlowStart, _) => {
-                let evidence = self.record_in_window(ticket, health, at);
+                let evidence = self.record_in_window(ticket, health, slow, at);
                 let judgement = cold.slow_start.record(&self.rules, health);
                 if evidence { Judgement::Open } else { judgement }
             }
             // Slow start ended between the two looks at the word.
-            (Phase::Closed, _) if self.record_in_window(ticket, health, at) => Judgement::Open,
+            (_, _) if self.record_in_window(ticket, health, slow, at) => Judgement::Open,
             _ => Judgement::Undecided,
         };
         (true, self.carry_out(&mut cold, judgement, at))
     }
 
-    fn record_in_window(&self, ticket: Ticket, health: Health, at: u64) -> bool {
-        match health {
-            Health::Success => self.window.succeed(self.window.place(ticket.generation, at)),
-            Health::Failure => return self.window.fail(&self.rules, ticket.generation, at),
-            Health::Answered | Health::Unknown => self.discount(ticket.kind),
-        }
-        false
+    /// Counts an outcome, and says whether the evidence trips the breaker.
+    fn record_in_window(&self, ticket: Ticket, health: Health, slow: bool, at: u64) -> bool {
+        let generation = ticket.generation;
+        let failures = match health {
+            Health::Failure => self.window.fail(&self.rules, generation, at),
+            Health::Success => {
+                self.window.succeed(self.window.place(generation, at));
+                false
+            }
+            Health::Answered | Health::Unknown => {
+                self.discount(ticket.kind);
+                return false;
+            }
+        };
+        failures || (slow && self.window.slow(&self.rules, generation, at))
     }
 
     /// A permit was dropped without a word, and without a clock.
@@ -248,7 +277,7 @@ impl Machine {
         }
         match ticket.kind {
             Kind::Probe(probe) => {
-                cold.probing.record(&self.rules, probe, Health::Unknown);
+                cold.probing.record(&self.rules, probe, Health::Unknown, false);
             }
             kind => {
                 self.discount(kind);
@@ -269,15 +298,15 @@ impl Machine {
         }
         let judgement = match word.phase() {
             Phase::HalfOpen => cold.probing.break_off(&self.rules),
-            Phase::Open => Judgement::Undecided,
-            phase @ (Phase::Closed | Phase::SlowStart) => {
+            Phase::SlowStart | Phase::Closed | Phase::ObserveOnly => {
                 let evidence = self.window.fail(&self.rules, ticket.generation, at);
-                let judgement = match phase {
+                let judgement = match word.phase() {
                     Phase::SlowStart => cold.slow_start.break_off(&self.rules),
                     _ => Judgement::Undecided,
                 };
                 if evidence { Judgement::Open } else { judgement }
             }
+            Phase::Open | Phase::ForcedOpen | Phase::Disabled => Judgement::Undecided,
         };
         self.carry_out(&mut cold, judgement, at)
     }
@@ -299,7 +328,11 @@ impl Machine {
         }
     }
 
+    /// Opens, or in observe-only says that it would have.
     fn open(&self, cold: &mut Cold, at: u64) -> Transition {
+        if self.word().phase() == Phase::ObserveOnly {
+            return self.enter(Phase::ObserveOnly, Some(self.rules.open_time(1)));
+        }
         cold.openings_in_a_row = cold.openings_in_a_row.saturating_add(1);
         let half = self.rules.open_time(cold.openings_in_a_row) / 2;
         let open_for = half + self.seed.stream(self.generation()).up_to(half);
@@ -313,6 +346,21 @@ impl Machine {
         let to = Word::new(from.generation() + 1, phase);
         self.publish(to);
         Transition { from: from.state(), to: to.state(), open_for }
+    }
+
+    /// What a handle asks for: a state that lasts until it asks for another.
+    pub(super) fn set(&self, mode: Mode) -> Transition {
+        let mut cold = self.lock();
+        *cold = Cold::default();
+        self.enter(
+            match mode {
+                Mode::Automatic => Phase::Closed,
+                Mode::ForcedOpen => Phase::ForcedOpen,
+                Mode::Disabled => Phase::Disabled,
+                Mode::ObserveOnly => Phase::ObserveOnly,
+            },
+            None,
+        )
     }
 
     fn refuse(&self, transition: Option<Transition>) -> Refused {

@@ -21,7 +21,7 @@ mod window;
 pub use self::handle::{Admitted, Breaker};
 pub use self::permit::{Permit, Tail};
 pub use self::rules::Rules;
-pub use self::state::{Refused, State, Transition};
+pub use self::state::{Mode, Refused, State, Transition};
 
 #[cfg(test)]
 mod tests;

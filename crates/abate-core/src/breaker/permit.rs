@@ -24,14 +24,20 @@ impl Permit {
         Self { machine: Some(machine), ticket }
     }
 
-    /// Records the outcome, known at `now` (when the response head is there).
+    /// Records the outcome of what was sent at `sent`, known at `now` (when the response head is
+    /// there).
     ///
     /// The [`Tail`] is for a body that breaks later, and is there if that would change anything:
     /// what counted as a failure already, or not at all, does not count again.
-    pub fn record(mut self, health: Health, now: Instant) -> (Option<Tail>, Option<Transition>) {
+    pub fn record(
+        mut self,
+        health: Health,
+        sent: Instant,
+        now: Instant,
+    ) -> (Option<Tail>, Option<Transition>) {
         let Some(machine) = self.machine.take() else { return (None, None) };
         let ticket = self.ticket;
-        let (counted, transition) = machine.record(ticket, health, now);
+        let (counted, transition) = machine.record(ticket, health, sent, now);
         let whole = matches!(health, Health::Success | Health::Answered);
         ((counted && whole).then_some(Tail { machine, ticket }), transition)
     }
@@ -41,7 +47,7 @@ impl Permit {
     pub fn cancelled(self, sent: Instant, now: Instant) -> Option<Transition> {
         let waited = now.saturating_duration_since(sent);
         let outlived = self.machine.as_ref().is_some_and(|it| waited >= it.rules().slow());
-        self.record(if outlived { Health::Failure } else { Health::Unknown }, now).1
+        self.record(if outlived { Health::Failure } else { Health::Unknown }, sent, now).1
     }
 }
 

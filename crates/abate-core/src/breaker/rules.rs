@@ -18,6 +18,8 @@ pub struct Rules {
     pub open_at_most: Duration,
     /// Probes let through in half-open.
     pub probes: u32,
+    /// How long a call takes that counts as slow, and the share of them that trips. Off unless set.
+    pub slow_calls: Option<(Duration, Ratio)>,
     /// The timeout of an attempt, where one is known: leases and slow start outlast it.
     pub attempt_timeout: Option<Duration>,
 }
@@ -61,14 +63,28 @@ impl Rules {
 
     /// A call cancelled by its caller after this long counts as a failure.
     pub(super) fn slow(&self) -> Duration {
-        self.timeout() / 2
+        self.slow_calls.map_or(self.timeout() / 2, |(slow, _)| slow)
+    }
+
+    /// Whether a call that took this long counts as slow.
+    pub(super) fn is_slow(&self, took: Duration) -> bool {
+        self.slow_calls.is_some_and(|(slow, _)| took >= slow)
     }
 
     /// The failures among the probes that open it again.
     pub(super) fn opening_failures(&self) -> u32 {
-        let share = u64::from(self.probes) * u64::from(self.failure_rate.parts_per_billion());
-        let failures = share.div_ceil(u64::from(Ratio::ONE.parts_per_billion()));
-        u32::try_from(failures).unwrap_or(u32::MAX).max(1)
+        self.share_of_probes(self.failure_rate)
+    }
+
+    /// The slow ones among the probes that open it again.
+    pub(super) fn opening_slow(&self) -> u32 {
+        self.slow_calls.map_or(u32::MAX, |(_, rate)| self.share_of_probes(rate))
+    }
+
+    fn share_of_probes(&self, rate: Ratio) -> u32 {
+        let share = u64::from(self.probes) * u64::from(rate.parts_per_billion());
+        let probes = share.div_ceil(u64::from(Ratio::ONE.parts_per_billion()));
+        u32::try_from(probes).unwrap_or(u32::MAX).max(1)
     }
 
     /// The open time, before jitter, of the `opening`th time in a row (from 1).
@@ -91,6 +107,7 @@ impl Default for Rules {
             open_for: Self::OPEN_FOR,
             open_at_most: Self::OPEN_AT_MOST,
             probes: Self::PROBES,
+            slow_calls: None,
             attempt_timeout: None,
         }
     }

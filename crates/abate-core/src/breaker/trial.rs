@@ -20,6 +20,7 @@ pub(super) struct Probing {
     successes: u32,
     failures: u32,
     answers: u32,
+    slow: u32,
     leases: Vec<Lease>,
     next: u64,
 }
@@ -33,7 +34,7 @@ struct Lease {
 impl Probing {
     pub(super) fn begin(&mut self) {
         self.leases.clear();
-        (self.successes, self.failures, self.answers) = (0, 0, 0);
+        (self.successes, self.failures, self.answers, self.slow) = (0, 0, 0, 0);
     }
 
     /// Counts the probes whose lease has run out as failures.
@@ -62,9 +63,11 @@ impl Probing {
         rules: &Rules,
         probe: u64,
         health: Health,
+        slow: bool,
     ) -> Option<Judgement> {
         let at = self.leases.iter().position(|lease| lease.probe == probe)?;
         self.leases.swap_remove(at);
+        self.slow += u32::from(slow);
         match health {
             Health::Success => self.successes += 1,
             Health::Failure => self.failures += 1,
@@ -82,7 +85,7 @@ impl Probing {
 
     fn judge(&self, rules: &Rules) -> Judgement {
         let opening = rules.opening_failures();
-        if self.failures >= opening {
+        if self.failures >= opening || self.slow >= rules.opening_slow() {
             Judgement::Open
         } else if rules.probes.saturating_sub(self.successes) < opening
             || self.answers >= rules.probes

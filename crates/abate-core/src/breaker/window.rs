@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::rules::Rules;
+use crate::ratio::Ratio;
 
 const BUCKETS: u64 = 10;
 
@@ -26,6 +27,8 @@ struct Bucket {
     admitted: Count,
     succeeded: Count,
     failed: Count,
+    /// Of those, whether they succeeded or failed.
+    slow: Count,
 }
 
 /// The bucket of a moment, in a generation.
@@ -40,6 +43,7 @@ struct Sums {
     admitted: u64,
     succeeded: u64,
     failed: u64,
+    slow: u64,
 }
 
 impl Window {
@@ -80,10 +84,19 @@ impl Window {
         let place = self.place(generation, now);
         self.buckets[place.index].failed.add(place.tag);
         let by_streak = self.streak.lengthen(generation, now);
-        by_streak || self.too_many_failures(rules, generation, now)
+        by_streak || self.trips(rules, generation, now)
     }
 
-    fn too_many_failures(&self, rules: &Rules, generation: u64, now: u64) -> bool {
+    /// Notes that a call which is recorded otherwise as well took long, and says whether the
+    /// evidence trips the breaker.
+    pub(super) fn slow(&self, rules: &Rules, generation: u64, now: u64) -> bool {
+        let place = self.place(generation, now);
+        self.buckets[place.index].slow.add(place.tag);
+        self.trips(rules, generation, now)
+    }
+
+    /// Whether too many of the calls in the window failed, or were slow.
+    fn trips(&self, rules: &Rules, generation: u64, now: u64) -> bool {
         let latest = now / self.length;
         let mut sums = Sums::default();
         let mut began = now;
@@ -95,6 +108,7 @@ impl Window {
             sums.admitted += counts.admitted;
             sums.succeeded += counts.succeeded;
             sums.failed += counts.failed;
+            sums.slow += counts.slow;
         }
         // Failures come back faster than successes, so the calls still under way count as well:
         // else a few quick failures beside slow successes look like nothing but failures.
@@ -102,10 +116,8 @@ impl Window {
         if now - began < nanos(Rules::EVIDENCE) || calls < u64::from(rules.minimum_calls) {
             return false;
         }
-        let (n, q) = (calls as f64, rules.failure_rate.as_f64());
-        // Two standard deviations above the threshold: what luck alone seldom reaches.
-        let significant = q * n + 2.0 * (n * q * (1.0 - q)).sqrt();
-        sums.failed as f64 >= significant.min(n)
+        significant(sums.failed, calls, rules.failure_rate)
+            || rules.slow_calls.is_some_and(|(_, rate)| significant(sums.slow, calls, rate))
     }
 
     fn read(&self, place: Place) -> Sums {
@@ -114,8 +126,16 @@ impl Window {
             admitted: bucket.admitted.read(place.tag),
             succeeded: bucket.succeeded.read(place.tag),
             failed: bucket.failed.read(place.tag),
+            slow: bucket.slow.read(place.tag),
         }
     }
+}
+
+/// Whether `hits` of `calls` are two standard deviations above `rate`, or all of them: what luck
+/// alone seldom reaches.
+fn significant(hits: u64, calls: u64, rate: Ratio) -> bool {
+    let (n, q) = (calls as f64, rate.as_f64());
+    hits as f64 >= (q * n + 2.0 * (n * q * (1.0 - q)).sqrt()).min(n)
 }
 
 /// A tag in the upper half, a count in the lower.

@@ -33,6 +33,7 @@ pub struct PolicyBuilder {
     budget_earn: Earn,
     budget_costs: Costs,
     failure_rate: f64,
+    slow_calls: Option<(Duration, f64)>,
     breaker: breaker::Rules,
     concurrency: Option<usize>,
     concurrency_wait: Duration,
@@ -145,6 +146,13 @@ impl PolicyBuilder {
         self
     }
 
+    /// Opens the breaker also when the share `rate` of calls, above 0 and up to 1, takes `slow` or
+    /// longer to the response head.
+    pub fn with_breaker_slow_calls(mut self, slow: Duration, rate: f64) -> Self {
+        self.slow_calls = Some((slow, rate));
+        self
+    }
+
     /// How far back outcomes count for the breaker.
     pub fn with_breaker_window(mut self, window: Duration) -> Self {
         self.breaker.window = window;
@@ -210,6 +218,7 @@ impl PolicyBuilder {
             budget_costs: self.budget_costs,
             breaker: breaker::Rules {
                 failure_rate: ratio(self.failure_rate),
+                slow_calls: self.slow_calls.map(|(slow, rate)| (slow, ratio(rate))),
                 attempt_timeout: Some(self.attempt_timeout),
                 ..self.breaker
             },
@@ -296,6 +305,15 @@ impl PolicyBuilder {
         if !(rate > 0.0 && rate <= 1.0) {
             problem("breaker.failure_rate", format!("must be above 0 and up to 1, but is {rate}"));
         }
+        if let Some((slow, rate)) = self.slow_calls {
+            if slow.is_zero() {
+                problem("breaker.slow_calls", "every call takes longer than nothing".into());
+            }
+            if !(rate > 0.0 && rate <= 1.0) {
+                let message = format!("the rate must be above 0 and up to 1, but is {rate}");
+                problem("breaker.slow_calls", message);
+            }
+        }
         let least = breaker::Rules::EVIDENCE * 2;
         if window < least {
             problem(
@@ -346,6 +364,7 @@ impl Default for PolicyBuilder {
             budget_earn: policy.budget_earn,
             budget_costs: policy.budget_costs,
             failure_rate: policy.breaker.failure_rate.as_f64(),
+            slow_calls: None,
             breaker: policy.breaker,
             concurrency: None,
             concurrency_wait: policy.concurrency_wait,

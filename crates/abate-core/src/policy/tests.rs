@@ -27,7 +27,7 @@ fn the_defaults_are_these() {
         budget_earn: PerSuccess, budget_costs: Costs { asked: 1.0, server: 1.0, unsent: 1.0, \
         ambiguous: 1.0 }, breaker: Rules { window: 5s, \
         failure_rate: Ratio(0.5), minimum_calls: 10, open_for: 2s, open_at_most: 30s, probes: 3, \
-        attempt_timeout: Some(10s) }, concurrency: None, concurrency_wait: 1s }";
+        slow_calls: None, attempt_timeout: Some(10s) }, concurrency: None, concurrency_wait: 1s }";
     assert_eq!(format!("{:?}", Policy::default()), pinned);
     let budget = "Rules { ratio: Ratio(0.2), earn: PerSuccess, costs: Costs { asked: 1.0, \
         server: 1.0, unsent: 1.0, ambiguous: 1.0 }, floor: 0.2, start: 2.0, burst: 1 }";
@@ -95,6 +95,10 @@ fn each_bound_is_refused_on_its_own() {
     for rate in [0.0, -1.0, 1.01, 101.0, f64::NAN] {
         assert_eq!(problems(new().with_breaker_failure_rate(rate)), ["breaker.failure_rate"]);
     }
+    let slow = |slow, rate| problems(new().with_breaker_slow_calls(slow, rate));
+    assert_eq!(slow(Duration::ZERO, 0.5), ["breaker.slow_calls"]);
+    assert_eq!(slow(SECOND, 0.0), ["breaker.slow_calls"]);
+    assert_eq!(slow(SECOND, f64::NAN), ["breaker.slow_calls"]);
     for max in [0, usize::MAX] {
         assert_eq!(problems(new().with_concurrency(max)), ["concurrency"]);
     }

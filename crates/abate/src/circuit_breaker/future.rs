@@ -65,7 +65,7 @@ impl<F, M> ResponseFuture<F, M> {
 impl Watch {
     fn answered<B>(self, response: &Response<B>, now: Instant) -> Option<Tail> {
         let health = Health::of(&Outcome::of(response), &self.failures);
-        let (tail, transition) = self.permit.record(health, now);
+        let (tail, transition) = self.permit.record(health, self.sent.unwrap_or(now), now);
         observe::transition(transition);
         tail
     }
@@ -75,7 +75,7 @@ impl Watch {
             return self.cancelled(now);
         }
         let health = Health::of(&Outcome::Fault(fault), &self.failures);
-        let (_, transition) = self.permit.record(health, now);
+        let (_, transition) = self.permit.record(health, self.sent.unwrap_or(now), now);
         observe::transition(transition);
     }
 

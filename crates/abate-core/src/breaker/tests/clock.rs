@@ -18,7 +18,7 @@ fn readings_from_before_do_no_harm_in_any_state() {
             for health in [Health::Success, Health::Failure, Health::Answered, Health::Unknown] {
                 for (asked, ended) in [(now, earlier), (earlier, now), (earlier, earlier)] {
                     let Ok(admitted) = rig.breaker.admit(asked) else { continue };
-                    let (tail, _) = admitted.permit.record(health, ended);
+                    let (tail, _) = admitted.permit.record(health, ended, ended);
                     tail.and_then(|tail| tail.broke(earlier));
                     if let Ok(admitted) = rig.breaker.admit(asked) {
                         admitted.permit.cancelled(now, earlier);
@@ -98,7 +98,7 @@ proptest! {
                     }
                 },
                 Step::Record(which, health) => pick(&mut permits, which).and_then(|permit| {
-                    let (tail, transition) = permit.record(health, rig.now);
+                    let (tail, transition) = permit.record(health, rig.now, rig.now);
                     tails.extend(tail);
                     transition
                 }),

@@ -221,7 +221,7 @@ fn a_probe_whose_lease_ran_out_fails_once_whatever_comes_of_it() {
         let late = rig.admitted();
         rig.wait(11.0);
         let _second = rig.admitted(); // The question at which the lease is found to have run out.
-        assert_eq!(late.record(health, rig.now).0.map(|_| "a tail"), None);
+        assert_eq!(late.record(health, rig.now, rig.now).0.map(|_| "a tail"), None);
         assert_eq!(rig.state(), State::HalfOpen, "one failure of three");
     }
 }
@@ -238,7 +238,7 @@ fn late_outcomes_do_not_decide_even_if_nobody_asked_in_between() {
 #[test]
 fn one_probe_is_one_failure_also_if_its_body_breaks() {
     let rig = Rig::due();
-    let (tail, transition) = rig.admitted().record(Health::Failure, rig.now);
+    let (tail, transition) = rig.admitted().record(Health::Failure, rig.now, rig.now);
     assert!(tail.is_none());
     assert_eq!(transition, None);
 }

@@ -2,7 +2,9 @@ mod clock;
 mod closed;
 mod generations;
 mod half_open;
+mod modes;
 mod open;
+mod slow_calls;
 mod slow_start;
 mod traffic;
 
@@ -93,11 +95,11 @@ impl Rig {
     }
 
     fn end(&self, permit: Permit, health: Health) -> Option<Transition> {
-        permit.record(health, self.now).1
+        permit.record(health, self.now, self.now).1
     }
 
     fn end_with_body(&self, permit: Permit, health: Health) -> Tail {
-        permit.record(health, self.now).0.expect("it counted, and was no failure")
+        permit.record(health, self.now, self.now).0.expect("it counted, and was no failure")
     }
 
     fn state(&self) -> State {

@@ -21,7 +21,7 @@ fn refused(rate: u32, length: u32, mut outcome: impl FnMut() -> (Health, Duratio
         {
             pending.pop();
             let (permit, health): (Permit, _) = Option::take(&mut permits[which]).unwrap();
-            permit.record(health, rig.now + end);
+            permit.record(health, rig.now, rig.now + end);
         }
         match rig.breaker.admit(rig.now + at) {
             Ok(admitted) => {
