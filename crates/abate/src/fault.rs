@@ -59,12 +59,19 @@ fn of_io(kind: io::ErrorKind) -> Option<Fault> {
 #[cfg(feature = "hyper")]
 fn of_hyper(error: &(dyn StdError + 'static)) -> Option<Fault> {
     if let Some(error) = error.downcast_ref::<hyper_util::client::legacy::Error>() {
-        return error.is_connect().then_some(Fault::Unsent);
+        // Without a cause it is the request itself that cannot be sent: a relative URI, say.
+        let permanent = error.source().is_none().then_some(Fault::Permanent);
+        return if error.is_connect() { Some(Fault::Unsent) } else { permanent };
     }
     // On a connection that stands: unsent only what was taken back out of the queue before
     // anything was written, whatever the cause below says.
     let error = error.downcast_ref::<hyper::Error>()?;
-    Some(if error.is_canceled() { Fault::Unsent } else { Fault::Ambiguous })
+    Some(match error {
+        error if error.is_canceled() => Fault::Unsent,
+        // The caller's own body broke: no other attempt mends it, and the peer is not to blame.
+        error if error.is_user() => Fault::Permanent,
+        _ => Fault::Ambiguous,
+    })
 }
 
 #[cfg(not(feature = "hyper"))]

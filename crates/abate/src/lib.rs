@@ -14,6 +14,7 @@ mod observe;
 mod report;
 pub mod retry;
 pub mod retry_after;
+pub mod scope;
 pub mod stack;
 mod timer;
 
@@ -42,4 +43,5 @@ pub use self::error::{BoxError, Error, ErrorKind};
 pub use self::report::{Report, Tried, TriedResult};
 pub use self::retry::{BudgetHandle, RetryLayer};
 pub use self::retry_after::RetryAfterLayer;
+pub use self::scope::Scope;
 pub use self::stack::{Stack, StackService};

@@ -62,6 +62,10 @@ pub(crate) fn transition(transition: Option<Transition>) {
             let open_ms = open_for.as_secs_f64() * 1e3;
             tracing::warn!(%from, %to, open_ms, "circuit breaker opened");
         }
+        (State::ObserveOnly, Some(open_for)) => {
+            let open_ms = open_for.as_secs_f64() * 1e3;
+            tracing::warn!(%from, %to, open_ms, "circuit breaker would have opened");
+        }
         _ => tracing::info!(%from, %to, "circuit breaker moved"),
     }
 }

@@ -136,7 +136,7 @@ impl fmt::Display for TriedResult {
             Self::Status(status) => write!(f, "{}", status.as_u16()),
             Self::Fault(fault) => f.write_str(match fault {
                 Fault::Unsent => "not sent",
-                Fault::Ambiguous => "broke off",
+                Fault::Ambiguous => "no answer",
                 Fault::Permanent => "cannot work",
                 Fault::Local => "refused here",
                 Fault::Cancelled => "cancelled",
@@ -158,7 +158,7 @@ mod tests {
         report.end(Duration::from_millis(1_250), Some(StopReason::Budget), None);
         assert_eq!(
             report.to_string(),
-            "2 attempts in 1.2s: 503, after 80.0ms broke off; stopped: budget"
+            "2 attempts in 1.2s: 503, after 80.0ms no answer; stopped: budget"
         );
         assert_eq!(report.waited(), Duration::from_millis(80));
     }

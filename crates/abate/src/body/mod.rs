@@ -6,7 +6,9 @@ mod guard;
 mod replay;
 mod response;
 
+#[doc(hidden)]
 pub use self::carry::{Carry, Merge, Wrap};
+#[doc(hidden)]
 pub use self::guard::Guards;
 pub use self::replay::ReplayBody;
 pub use self::response::ResponseBody;

@@ -44,6 +44,7 @@
 //! **Telemetry:** a `tracing` event for each transition (warn when it opens, else info) and, at
 //! debug level, for each refusal.
 
+mod breakers;
 pub mod future;
 mod handle;
 mod layer;

@@ -2,11 +2,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::task::{Context, Poll};
 
-use abate_core::breaker::Breaker;
 use abate_core::classify::Statuses;
 use http::{Request, Response};
 use tower_service::Service;
 
+use super::breakers::Breakers;
 use super::future::ResponseFuture;
 use crate::body::{Carry, Wrap};
 use crate::context::Scope;
@@ -16,14 +16,14 @@ use crate::observe;
 /// The service of [`CircuitBreakerLayer`](super::CircuitBreakerLayer).
 pub struct CircuitBreaker<S, M = Wrap> {
     inner: S,
-    breaker: Breaker,
+    breakers: Breakers,
     failures: Statuses,
     carry: PhantomData<fn() -> M>,
 }
 
 impl<S, M> CircuitBreaker<S, M> {
-    pub(super) const fn new(inner: S, breaker: Breaker, failures: Statuses) -> Self {
-        Self { inner, breaker, failures, carry: PhantomData }
+    pub(super) const fn new(inner: S, breakers: Breakers, failures: Statuses) -> Self {
+        Self { inner, breakers, failures, carry: PhantomData }
     }
 }
 
@@ -46,7 +46,7 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let scope = Scope::call();
         let now = scope.now();
-        match self.breaker.admit(now) {
+        match self.breakers.admit(&request, now) {
             Ok(admitted) => {
                 observe::transition(admitted.transition);
                 scope.set_sent(Some(now));
@@ -66,7 +66,7 @@ where
 
 impl<S: Clone, M> Clone for CircuitBreaker<S, M> {
     fn clone(&self) -> Self {
-        Self::new(self.inner.clone(), self.breaker.clone(), self.failures)
+        Self::new(self.inner.clone(), self.breakers.clone(), self.failures)
     }
 }
 
@@ -74,7 +74,7 @@ impl<S: fmt::Debug, M> fmt::Debug for CircuitBreaker<S, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CircuitBreaker")
             .field("inner", &self.inner)
-            .field("breaker", &self.breaker)
+            .field("breakers", &self.breakers)
             .finish_non_exhaustive()
     }
 }

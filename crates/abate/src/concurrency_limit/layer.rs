@@ -1,3 +1,4 @@
+use std::borrow::Borrow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -28,8 +29,8 @@ impl ConcurrencyLimitLayer {
 
     /// The limit of a policy, which may be none.
     #[must_use]
-    pub fn from_policy(policy: &Policy) -> Self {
-        Self { handle: ConcurrencyLimitHandle::of(policy), carry: PhantomData }
+    pub fn from_policy(policy: impl Borrow<Policy>) -> Self {
+        Self { handle: ConcurrencyLimitHandle::of(policy.borrow()), carry: PhantomData }
     }
 
     /// The longest that a call waits for its turn; zero refuses at once.

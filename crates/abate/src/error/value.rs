@@ -149,7 +149,7 @@ impl fmt::Display for Error {
             write!(f, ": {why}")?;
         }
         match &self.0.report {
-            Some(report) if report.attempts() > 1 => write!(f, " ({report})"),
+            Some(report) if report.attempts() > 0 => write!(f, " ({report})"),
             _ => Ok(()),
         }
     }

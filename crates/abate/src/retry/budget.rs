@@ -1,3 +1,5 @@
+use std::borrow::Borrow;
+
 use abate_core::budget::Budget;
 use abate_core::policy::Policy;
 
@@ -25,8 +27,8 @@ pub struct BudgetHandle(Budget);
 impl BudgetHandle {
     /// A budget by the rules of `policy`, which starts now.
     #[must_use]
-    pub fn new(policy: &Policy) -> Self {
-        Self(Budget::new(policy.budget(), clock::now()))
+    pub fn new(policy: impl Borrow<Policy>) -> Self {
+        Self(Budget::new(policy.borrow().budget(), clock::now()))
     }
 
     /// The tokens in stock: the retries that can be paid for.

@@ -1,3 +1,4 @@
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,6 +11,11 @@ use super::{BudgetHandle, Retry};
 
 /// Tries again what failed in passing; see the [module](crate::retry).
 ///
+/// The service below takes `http::Request<ReplayBody<B>>`, where callers send `http::Request<B>`. A
+/// client that is generic over its body, as hyper-util's is, gets that from inference: write
+/// `build_http()` without a type, not `Client<_, Full<Bytes>>` (the compiler would say that
+/// `Retry<…>` has no method `ready`, or is no `Service<_>`).
+///
 /// Clones of the layer, and everything it is laid over, share one budget.
 #[derive(Clone)]
 pub struct RetryLayer {
@@ -19,7 +25,8 @@ pub struct RetryLayer {
 impl RetryLayer {
     /// Retries by `policy`, with a budget of its own that starts now.
     #[must_use]
-    pub fn new(policy: Policy) -> Self {
+    pub fn new(policy: impl Borrow<Policy>) -> Self {
+        let policy = policy.borrow().clone();
         let budget = Some(BudgetHandle::new(&policy));
         Self::of(Terms::new(policy, budget, Seed::random()))
     }

@@ -1,3 +1,4 @@
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use abate_core::policy::Policy;
@@ -23,8 +24,8 @@ impl RetryAfterLayer {
 
     /// Reads those and the other headers that `policy` says its dependency sends.
     #[must_use]
-    pub fn from_policy(policy: &Policy) -> Self {
-        let hints = policy.hints();
+    pub fn from_policy(policy: impl Borrow<Policy>) -> Self {
+        let hints = policy.borrow().hints();
         let usual = *hints == HintSources::new();
         Self { sources: (!usual).then(|| Arc::new(hints.clone())) }
     }

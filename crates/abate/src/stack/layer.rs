@@ -1,3 +1,5 @@
+use std::borrow::Borrow;
+
 use abate_core::policy::Policy;
 use tower_layer::Layer;
 
@@ -22,6 +24,10 @@ pub type StackService<S> = Deadlined<
 ///
 /// Clones of it, and everything it is laid over, share one budget, one breaker and one limit: a
 /// stack is for one dependency.
+///
+/// As with [`RetryLayer`], the client's body is `ReplayBody<B>` where callers send a `B`: leave it
+/// to inference. A layer that is not wanted is switched off by the policy (one attempt; no
+/// concurrency limit; a long timeout) or by its handle ([`BreakerHandle::disable`]).
 #[derive(Debug, Clone)]
 pub struct Stack {
     deadline: DeadlineLayer<Merge>,
@@ -35,12 +41,13 @@ pub struct Stack {
 impl Stack {
     /// The layers by `policy`, with budget, breaker and limit of their own.
     #[must_use]
-    pub fn new(policy: Policy) -> Self {
+    pub fn new(policy: impl Borrow<Policy>) -> Self {
+        let policy = policy.borrow();
         Self {
             deadline: DeadlineLayer::new(policy.total_timeout()).merging(),
-            breaker: CircuitBreakerLayer::new(&policy).merging(),
-            retry_after: RetryAfterLayer::from_policy(&policy),
-            limit: ConcurrencyLimitLayer::from_policy(&policy).merging(),
+            breaker: CircuitBreakerLayer::new(policy).merging(),
+            retry_after: RetryAfterLayer::from_policy(policy),
+            limit: ConcurrencyLimitLayer::from_policy(policy).merging(),
             attempt_timeout: AttemptTimeoutLayer::new(policy.attempt_timeout()),
             retry: RetryLayer::new(policy),
         }
