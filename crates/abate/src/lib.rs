@@ -11,6 +11,7 @@ pub mod deadline;
 mod error;
 pub mod fault;
 mod observe;
+mod permits;
 mod report;
 pub mod retry;
 pub mod retry_after;
@@ -36,7 +37,7 @@ pub use abate_core::{
 pub use self::attempt_timeout::AttemptTimeoutLayer;
 pub use self::body::{ReplayBody, ResponseBody};
 pub use self::circuit_breaker::{BreakerHandle, CircuitBreakerLayer};
-pub use self::concurrency_limit::{ConcurrencyLimitHandle, ConcurrencyLimitLayer};
+pub use self::concurrency_limit::{ConcurrencyLimitHandle, ConcurrencyLimitLayer, Hold};
 pub use self::context::Attempt;
 pub use self::deadline::DeadlineLayer;
 pub use self::error::{BoxError, Error, ErrorKind};

@@ -27,12 +27,14 @@ pub struct ResponseFuture<F> {
     inner: F,
     #[pin]
     timer: Timer,
+    end: Deadline,
     kind: ErrorKind,
+    covers_body: bool,
 }
 
 impl<F> ResponseFuture<F> {
-    pub(super) const fn new(inner: F, end: Deadline, kind: ErrorKind) -> Self {
-        Self { inner, timer: Timer::new(end), kind }
+    pub(super) const fn new(inner: F, end: Deadline, kind: ErrorKind, covers_body: bool) -> Self {
+        Self { inner, timer: Timer::new(end), end, kind, covers_body }
     }
 }
 
@@ -50,8 +52,12 @@ where
         let this = self.project();
         let _scope = Scope::poll();
         if let Poll::Ready(result) = this.inner.poll(cx) {
+            let guards = match this.covers_body {
+                true => Guards::end(*this.end, *this.kind),
+                false => Guards::default(),
+            };
             return Poll::Ready(match result {
-                Ok(response) => Ok(response.map(|body| Wrap::carry(body, Guards::default()))),
+                Ok(response) => Ok(response.map(|body| Wrap::carry(body, guards))),
                 Err(error) => Err(Error::from_inner(error)),
             });
         }

@@ -8,13 +8,21 @@ use super::AttemptTimeout;
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptTimeoutLayer {
     timeout: Duration,
+    covers_body: bool,
 }
 
 impl AttemptTimeoutLayer {
     /// Ends an attempt whose response head is not there after `timeout`.
     #[must_use]
     pub const fn new(timeout: Duration) -> Self {
-        Self { timeout }
+        Self { timeout, covers_body: false }
+    }
+
+    /// Covers the response body as well: one that is not at its end in time ends with an error.
+    #[must_use]
+    pub const fn covering_body(mut self) -> Self {
+        self.covers_body = true;
+        self
     }
 }
 
@@ -22,6 +30,6 @@ impl<S> Layer<S> for AttemptTimeoutLayer {
     type Service = AttemptTimeout<S>;
 
     fn layer(&self, inner: S) -> AttemptTimeout<S> {
-        AttemptTimeout::new(inner, self.timeout)
+        AttemptTimeout::new(inner, self.timeout, self.covers_body)
     }
 }

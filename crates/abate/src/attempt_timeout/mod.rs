@@ -14,7 +14,8 @@
 //! |---|---|---|
 //! | timeout | explicit here; 10 s in [`Stack`](crate::Stack) | a third of the total of 30 s, so that three attempts fit |
 //!
-//! The timeout covers the wait for the response *head*. A body may take longer.
+//! The timeout covers the wait for the response *head*; a body may take longer, unless
+//! `covering_body` says otherwise.
 //!
 //! # Examples
 //!

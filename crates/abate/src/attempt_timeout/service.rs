@@ -16,11 +16,12 @@ use crate::error::{BoxError, Error, ErrorKind};
 pub struct AttemptTimeout<S> {
     inner: S,
     timeout: Duration,
+    covers_body: bool,
 }
 
 impl<S> AttemptTimeout<S> {
-    pub(super) const fn new(inner: S, timeout: Duration) -> Self {
-        Self { inner, timeout }
+    pub(super) const fn new(inner: S, timeout: Duration, covers_body: bool) -> Self {
+        Self { inner, timeout, covers_body }
     }
 }
 
@@ -46,6 +47,6 @@ where
         let own = Deadline::after(scope.now(), self.timeout);
         let end = own.earlier(scope.deadline(&request));
         let kind = if end == own { ErrorKind::AttemptTimeout } else { ErrorKind::Deadline };
-        ResponseFuture::new(self.inner.call(request), end, kind)
+        ResponseFuture::new(self.inner.call(request), end, kind, self.covers_body)
     }
 }

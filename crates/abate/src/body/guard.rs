@@ -1,41 +1,82 @@
 use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use abate_core::breaker::Tail;
-use tokio::sync::OwnedSemaphorePermit;
+use abate_core::deadline::Deadline;
+use pin_project::pin_project;
 
+use crate::error::{Error, ErrorKind};
+use crate::permits::Permit;
+use crate::timer::Timer;
 use crate::{clock, observe};
 
 /// What a response body holds on to until it has been read, or dropped.
 #[derive(Default)]
 pub struct Guards {
-    permit: Option<OwnedSemaphorePermit>,
+    permit: Option<Permit>,
     tail: Option<Tail>,
+    /// Boxed: most bodies have all the time they need.
+    end: Option<Pin<Box<End>>>,
+}
+
+/// When the body must have been read.
+#[pin_project]
+struct End {
+    at: Deadline,
+    #[pin]
+    timer: Timer,
+    kind: ErrorKind,
 }
 
 impl Guards {
-    pub(crate) fn permit(permit: Option<OwnedSemaphorePermit>) -> Self {
-        Self { permit, tail: None }
+    pub(crate) fn permit(permit: Option<Permit>) -> Self {
+        Self { permit, ..Self::default() }
     }
 
     pub(crate) fn tail(tail: Tail) -> Self {
-        Self { permit: None, tail: Some(tail) }
+        Self { tail: Some(tail), ..Self::default() }
+    }
+
+    /// Ends the body with an error of `kind` at a moment.
+    pub(crate) fn end(at: Deadline, kind: ErrorKind) -> Self {
+        let end = End { at, timer: Timer::new(at), kind };
+        Self { end: Some(Box::pin(end)), ..Self::default() }
     }
 
     pub(super) fn join(&mut self, other: Self) {
         self.permit = self.permit.take().or(other.permit);
         self.tail = self.tail.take().or(other.tail);
+        let earlier = match (&self.end, &other.end) {
+            (Some(own), Some(other)) => own.at.earlier(other.at) != own.at,
+            (own, _) => own.is_none(),
+        };
+        if earlier {
+            self.end = other.end;
+        }
+    }
+
+    /// The body was pending: whether its time is up.
+    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Error> {
+        let Some(end) = &mut self.end else { return Poll::Pending };
+        let kind = end.kind;
+        end.as_mut().project().timer.poll(cx).map(|()| {
+            let error = Error::new(kind);
+            observe::ended(&error);
+            error
+        })
     }
 
     /// The body was read to its end.
-    pub(super) fn end(&mut self) {
-        self.permit = None;
-        self.tail = None;
+    pub(super) fn release(&mut self) {
+        *self = Self::default();
     }
 
     /// The body broke off.
     pub(super) fn broke(&mut self) {
-        self.permit = None;
-        if let Some(tail) = self.tail.take() {
+        let tail = self.tail.take();
+        self.release();
+        if let Some(tail) = tail {
             observe::transition(tail.broke(clock::now()));
         }
     }
@@ -46,6 +87,7 @@ impl fmt::Debug for Guards {
         f.debug_struct("Guards")
             .field("permit", &self.permit.is_some())
             .field("breaker", &self.tail.is_some())
+            .field("end", &self.end.as_ref().map(|end| end.at))
             .finish()
     }
 }

@@ -16,7 +16,8 @@ use crate::error::{BoxError, Error};
 ///
 /// # Errors
 ///
-/// Those of the body below, as the source of an [`Error`].
+/// Those of the body below, as the source of an [`Error`]; and, where a timeout or a deadline covers
+/// the body, its end by one of those, after which there is nothing more.
 ///
 /// # Cancel safety
 ///
@@ -26,11 +27,12 @@ pub struct ResponseBody<B> {
     #[pin]
     body: B,
     guards: Guards,
+    timed_out: bool,
 }
 
 impl<B: Body> ResponseBody<B> {
     pub(super) fn new(body: B, guards: Guards) -> Self {
-        Self { body, guards: Guards::default() }.and(guards)
+        Self { body, guards: Guards::default(), timed_out: false }.and(guards)
     }
 
     pub(super) fn and(mut self, guards: Guards) -> Self {
@@ -55,17 +57,25 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, Error>>> {
         let mut this = self.project();
-        let frame = ready!(this.body.as_mut().poll_frame(cx));
+        if *this.timed_out {
+            return Poll::Ready(None);
+        }
+        let Poll::Ready(frame) = this.body.as_mut().poll_frame(cx) else {
+            let error = ready!(this.guards.poll_end(cx));
+            *this.timed_out = true;
+            this.guards.broke();
+            return Poll::Ready(Some(Err(error)));
+        };
         match &frame {
             Some(Err(_)) => this.guards.broke(),
             Some(Ok(_)) if !this.body.is_end_stream() => {}
-            _ => this.guards.end(),
+            _ => this.guards.release(),
         }
         Poll::Ready(frame.map(|frame| frame.map_err(Error::from_inner)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.timed_out || self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -75,7 +85,7 @@ where
 
 impl<B: Default> Default for ResponseBody<B> {
     fn default() -> Self {
-        Self { body: B::default(), guards: Guards::default() }
+        Self { body: B::default(), guards: Guards::default(), timed_out: false }
     }
 }
 

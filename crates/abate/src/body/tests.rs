@@ -9,9 +9,9 @@ use http::{HeaderMap, HeaderValue};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Empty, Full};
 use proptest::prelude::*;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Carry, Guards, Merge, ReplayBody, ResponseBody, Wrap};
+use crate::permits::Permits;
 
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
@@ -287,16 +287,16 @@ proptest! {
     }
 }
 
-fn permit(permits: &Arc<Semaphore>) -> Guards {
-    let permit: Option<OwnedSemaphorePermit> = Arc::clone(permits).try_acquire_owned().ok();
+fn permit(permits: &Arc<Permits>) -> Guards {
+    let permit = permits.try_acquire();
     assert!(permit.is_some());
     Guards::permit(permit)
 }
 
 #[test]
 fn what_a_response_body_holds_goes_with_its_end_its_error_or_itself() {
-    let permits = Arc::new(Semaphore::new(2));
-    let held = || 2 - permits.available_permits();
+    let permits = Arc::new(Permits::new(2));
+    let held = || permits.in_use();
     let carry = |steps: &[Step]| Wrap::carry(Steps::streamed(steps), permit(&permits));
 
     let mut read = carry(&[Step::Data(b"one"), Step::Trailers]);
@@ -320,12 +320,12 @@ fn what_a_response_body_holds_goes_with_its_end_its_error_or_itself() {
 
 #[test]
 fn layers_that_are_stacked_hold_in_one_body_what_each_of_them_holds() {
-    let permits = Arc::new(Semaphore::new(2));
+    let permits = Arc::new(Permits::new(2));
     let inner = Wrap::carry(Steps::streamed(&[Step::Data(b"one")]), Guards::default());
     let mut body: ResponseBody<Steps> = Merge::carry(inner, permit(&permits));
-    assert_eq!(permits.available_permits(), 1);
+    assert_eq!(permits.in_use(), 1);
     body = Merge::carry(body, Guards::default());
-    assert_eq!(permits.available_permits(), 1, "what one holds is not lost to the next");
+    assert_eq!(permits.in_use(), 1, "what one holds is not lost to the next");
     assert_plays(body, &[Step::Data(b"one")]);
-    assert_eq!(permits.available_permits(), 2);
+    assert_eq!(permits.in_use(), 0);
 }

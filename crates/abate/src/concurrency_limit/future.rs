@@ -4,19 +4,19 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use abate_core::deadline::Deadline;
 use http::{Request, Response};
 use pin_project::pin_project;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tower_service::Service;
 
+use super::Hold;
 use crate::body::{Carry, Guards, Wrap};
 use crate::context::Scope;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::observe;
+use crate::permits::Permit;
 use crate::timer::Timer;
 
 /// The future of [`ConcurrencyLimit`](super::ConcurrencyLimit).
@@ -31,7 +31,8 @@ where
 {
     #[pin]
     state: State<S, R>,
-    permit: Option<OwnedSemaphorePermit>,
+    permit: Option<Permit>,
+    hold: Hold,
     carry: PhantomData<fn() -> M>,
 }
 
@@ -50,7 +51,7 @@ where
 struct Waiting<S, R> {
     service: S,
     request: Option<R>,
-    turn: Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>,
+    turn: Pin<Box<dyn Future<Output = Option<Permit>> + Send>>,
     #[pin]
     timer: Timer,
     /// What it is when the wait is over.
@@ -61,40 +62,38 @@ impl<S, R, M> ResponseFuture<S, R, M>
 where
     S: Service<R>,
 {
-    pub(super) const fn running(inner: S::Future, permit: Option<OwnedSemaphorePermit>) -> Self {
-        Self { state: State::Running(inner), permit, carry: PhantomData }
+    pub(super) const fn running(inner: S::Future, permit: Option<Permit>, hold: Hold) -> Self {
+        Self { state: State::Running(inner), permit, hold, carry: PhantomData }
     }
 
     pub(super) const fn refused(kind: ErrorKind) -> Self {
-        Self { state: State::Refused(kind), permit: None, carry: PhantomData }
+        Self { state: State::Refused(kind), permit: None, hold: Hold::Head, carry: PhantomData }
     }
 
     pub(super) fn waiting(
         service: S,
         request: R,
-        permits: Arc<Semaphore>,
+        turn: impl Future<Output = Option<Permit>> + Send + 'static,
+        hold: Hold,
         end: Deadline,
         kind: ErrorKind,
     ) -> Self {
         let waiting = Waiting {
             service,
             request: Some(request),
-            turn: Box::pin(permits.acquire_owned()),
+            turn: Box::pin(turn),
             timer: Timer::new(end),
             kind,
         };
-        Self { state: State::Waiting(Box::pin(waiting)), permit: None, carry: PhantomData }
+        Self { state: State::Waiting(Box::pin(waiting)), permit: None, hold, carry: PhantomData }
     }
 }
 
 impl<S, R> Waiting<S, R> {
     /// The permit, or the kind of the refusal.
-    fn poll_turn(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<OwnedSemaphorePermit, ErrorKind>> {
+    fn poll_turn(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Permit, ErrorKind>> {
         let this = self.project();
-        if let Poll::Ready(Ok(permit)) = this.turn.as_mut().poll(cx) {
+        if let Poll::Ready(Some(permit)) = this.turn.as_mut().poll(cx) {
             return Poll::Ready(Ok(permit));
         }
         this.timer.poll(cx).map(|()| Err(*this.kind))
@@ -141,7 +140,8 @@ where
             StateProj::Waiting(_) => return Poll::Pending,
         };
         let result = ready!(inner.poll(cx));
-        let guards = Guards::permit(this.permit.take());
+        let permit = this.permit.take().filter(|_| *this.hold == Hold::Body);
+        let guards = Guards::permit(permit);
         Poll::Ready(match result {
             Ok(response) => Ok(response.map(|body| M::carry(body, guards))),
             Err(error) => Err(Error::from_inner(error)),

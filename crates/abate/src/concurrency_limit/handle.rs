@@ -1,69 +1,48 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use abate_core::policy::{Policy, PolicyError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// A limit as its handles see it; clones share it.
+use crate::permits::Permits;
+
+/// A limit in the hands of an operator; clones are the same one.
 #[derive(Debug, Clone)]
 pub struct ConcurrencyLimitHandle {
-    /// Permits and their number; `None` limits nothing.
-    limit: Option<(Arc<Semaphore>, u32)>,
-    wait: Duration,
+    /// `None` limits nothing.
+    permits: Option<Arc<Permits>>,
 }
 
 impl ConcurrencyLimitHandle {
-    pub(super) fn new(max: usize) -> Result<Self, PolicyError> {
-        Ok(Self::of(&Policy::builder().with_concurrency(max).build()?))
-    }
-
-    pub(super) fn of(policy: &Policy) -> Self {
-        let limit = policy.concurrency().map(|max| (Arc::new(Semaphore::new(max as usize)), max));
-        Self { limit, wait: policy.concurrency_wait() }
-    }
-
-    pub(super) const fn with_wait(mut self, wait: Duration) -> Self {
-        self.wait = wait;
-        self
+    pub(super) fn new(max: Option<u32>) -> Self {
+        Self { permits: max.map(|max| Arc::new(Permits::new(max))) }
     }
 
     /// The calls in flight now, bodies being read included.
     #[must_use]
     pub fn in_use(&self) -> u32 {
-        let free = |permits: &Semaphore| u32::try_from(permits.available_permits());
-        self.limit
-            .as_ref()
-            .map_or(0, |(permits, max)| max.saturating_sub(free(permits).unwrap_or(*max)))
+        self.permits.as_ref().map_or(0, |permits| permits.in_use())
     }
 
     /// The most calls in flight; `None` where there is no limit.
     #[must_use]
     pub fn max(&self) -> Option<u32> {
-        self.limit.as_ref().map(|(_, max)| *max)
+        self.permits.as_ref().map(|permits| permits.max())
     }
 
-    pub(super) const fn wait(&self) -> Duration {
-        self.wait
-    }
-
-    /// A permit if one is free. The queue is fair: none is free while others wait.
-    #[inline]
-    pub(super) fn try_acquire(&self) -> Turn {
-        match &self.limit {
-            None => Turn::Now(None),
-            Some((permits, _)) => match Arc::clone(permits).try_acquire_owned() {
-                Ok(permit) => Turn::Now(Some(permit)),
-                Err(_) => Turn::Later(Arc::clone(permits)),
-            },
+    /// Changes the limit. Calls in flight go on; where there are more than `max` of them, none is
+    /// let in until enough have ended. A layer that was made without a limit stays without one.
+    ///
+    /// # Errors
+    ///
+    /// When `max` is 0, which no call would ever pass, or larger than a semaphore counts.
+    pub fn set_max(&self, max: usize) -> Result<(), PolicyError> {
+        let policy = Policy::builder().with_concurrency(max).build()?;
+        if let (Some(permits), Some(max)) = (&self.permits, policy.concurrency()) {
+            permits.set_max(max);
         }
+        Ok(())
     }
-}
 
-/// Whether a call goes at once.
-#[derive(Debug)]
-pub(super) enum Turn {
-    /// With this permit, or without one where there is no limit.
-    Now(Option<OwnedSemaphorePermit>),
-    /// When one of these is free.
-    Later(Arc<Semaphore>),
+    pub(super) const fn permits(&self) -> Option<&Arc<Permits>> {
+        self.permits.as_ref()
+    }
 }

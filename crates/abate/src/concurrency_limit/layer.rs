@@ -6,7 +6,8 @@ use std::time::Duration;
 use abate_core::policy::{Policy, PolicyError};
 use tower_layer::Layer;
 
-use super::{ConcurrencyLimit, ConcurrencyLimitHandle};
+use super::service::Terms;
+use super::{ConcurrencyLimit, ConcurrencyLimitHandle, Hold};
 use crate::body::{Merge, Wrap};
 
 /// Bounds the calls in flight; see the [module](crate::concurrency_limit).
@@ -14,6 +15,7 @@ use crate::body::{Merge, Wrap};
 /// Clones of the layer, and everything it is laid over, share one limit.
 pub struct ConcurrencyLimitLayer<M = Wrap> {
     handle: ConcurrencyLimitHandle,
+    terms: Terms,
     carry: PhantomData<fn() -> M>,
 }
 
@@ -24,29 +26,39 @@ impl ConcurrencyLimitLayer {
     ///
     /// When `max` is 0, which no call would ever pass, or larger than a semaphore counts.
     pub fn new(max: usize) -> Result<Self, PolicyError> {
-        Ok(Self { handle: ConcurrencyLimitHandle::new(max)?, carry: PhantomData })
+        Ok(Self::from_policy(Policy::builder().with_concurrency(max).build()?))
     }
 
     /// The limit of a policy, which may be none.
     #[must_use]
     pub fn from_policy(policy: impl Borrow<Policy>) -> Self {
-        Self { handle: ConcurrencyLimitHandle::of(policy.borrow()), carry: PhantomData }
+        let policy = policy.borrow();
+        let handle = ConcurrencyLimitHandle::new(policy.concurrency());
+        let terms = Terms { wait: policy.concurrency_wait(), hold: Hold::Body };
+        Self { handle, terms, carry: PhantomData }
     }
 
     /// The longest that a call waits for its turn; zero refuses at once.
     #[must_use]
-    pub fn with_wait(mut self, wait: Duration) -> Self {
-        self.handle = self.handle.with_wait(wait);
+    pub const fn with_wait(mut self, wait: Duration) -> Self {
+        self.terms.wait = wait;
         self
     }
 
     pub(crate) fn merging(self) -> ConcurrencyLimitLayer<Merge> {
-        ConcurrencyLimitLayer { handle: self.handle, carry: PhantomData }
+        ConcurrencyLimitLayer { handle: self.handle, terms: self.terms, carry: PhantomData }
     }
 }
 
 impl<M> ConcurrencyLimitLayer<M> {
-    /// Tells how many calls are in flight.
+    /// How long a call counts as in flight.
+    #[must_use]
+    pub const fn with_hold(mut self, hold: Hold) -> Self {
+        self.terms.hold = hold;
+        self
+    }
+
+    /// Tells how many calls are in flight, and changes the limit.
     #[must_use]
     pub fn handle(&self) -> ConcurrencyLimitHandle {
         self.handle.clone()
@@ -57,18 +69,21 @@ impl<S, M> Layer<S> for ConcurrencyLimitLayer<M> {
     type Service = ConcurrencyLimit<S, M>;
 
     fn layer(&self, inner: S) -> ConcurrencyLimit<S, M> {
-        ConcurrencyLimit::new(inner, self.handle())
+        ConcurrencyLimit::new(inner, self.handle(), self.terms)
     }
 }
 
 impl<M> Clone for ConcurrencyLimitLayer<M> {
     fn clone(&self) -> Self {
-        Self { handle: self.handle(), carry: PhantomData }
+        Self { handle: self.handle(), terms: self.terms, carry: PhantomData }
     }
 }
 
 impl<M> fmt::Debug for ConcurrencyLimitLayer<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConcurrencyLimitLayer").field("handle", &self.handle).finish()
+        f.debug_struct("ConcurrencyLimitLayer")
+            .field("handle", &self.handle)
+            .field("terms", &self.terms)
+            .finish()
     }
 }

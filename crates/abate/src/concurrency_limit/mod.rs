@@ -15,7 +15,10 @@
 //! | setting | default | why |
 //! |---|---|---|
 //! | limit | explicit here; none in [`Stack`](crate::Stack) | no number fits all: a fixed 64 refuses a third of a healthy 1,000/s at 100 ms. About 2 × peak rate × p99 |
+//! | hold | to the end of the body | what a connection, and the dependency, are busy for; [`Hold::Head`] for gRPC and SSE |
 //! | wait | 1 s | a caller that waits longer for its turn is better told so; 0 for callers who hold something |
+//!
+//! The limit can be changed while calls are in flight ([`ConcurrencyLimitHandle::set_max`]).
 //!
 //! # Examples
 //!
@@ -42,9 +45,11 @@
 
 pub mod future;
 mod handle;
+mod hold;
 mod layer;
 mod service;
 
 pub use self::handle::ConcurrencyLimitHandle;
+pub use self::hold::Hold;
 pub use self::layer::ConcurrencyLimitLayer;
 pub use self::service::ConcurrencyLimit;

@@ -1,29 +1,38 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use abate_core::deadline::Deadline;
 use http::{Request, Response};
 use tower_service::Service;
 
-use super::ConcurrencyLimitHandle;
 use super::future::ResponseFuture;
-use super::handle::Turn;
+use super::{ConcurrencyLimitHandle, Hold};
 use crate::body::{Carry, Wrap};
 use crate::context::Scope;
 use crate::error::{BoxError, Error, ErrorKind};
+
+/// What a layer is told beside its limit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    pub(super) wait: Duration,
+    pub(super) hold: Hold,
+}
 
 /// The service of [`ConcurrencyLimitLayer`](super::ConcurrencyLimitLayer).
 pub struct ConcurrencyLimit<S, M = Wrap> {
     inner: S,
     handle: ConcurrencyLimitHandle,
+    terms: Terms,
     carry: PhantomData<fn() -> M>,
 }
 
 impl<S, M> ConcurrencyLimit<S, M> {
-    pub(super) const fn new(inner: S, handle: ConcurrencyLimitHandle) -> Self {
-        Self { inner, handle, carry: PhantomData }
+    pub(super) const fn new(inner: S, handle: ConcurrencyLimitHandle, terms: Terms) -> Self {
+        Self { inner, handle, terms, carry: PhantomData }
     }
 }
 
@@ -44,14 +53,19 @@ where
 
     #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        match self.handle.try_acquire() {
-            Turn::Now(permit) => ResponseFuture::running(self.inner.call(request), permit),
-            Turn::Later(permits) => {
+        let Some(permits) = self.handle.permits() else {
+            return ResponseFuture::running(self.inner.call(request), None, Hold::Head);
+        };
+        match permits.try_acquire() {
+            Some(permit) => {
+                ResponseFuture::running(self.inner.call(request), Some(permit), self.terms.hold)
+            }
+            None => {
                 let scope = Scope::call();
                 // Whoever is above learns that it was not sent yet.
                 scope.set_sent(None);
                 let now = scope.now();
-                let own = Deadline::after(now, self.handle.wait());
+                let own = Deadline::after(now, self.terms.wait);
                 let end = own.earlier(scope.deadline(&request));
                 let kind = if end == own { ErrorKind::LimitReached } else { ErrorKind::Deadline };
                 if end.remaining(now).is_zero() {
@@ -60,7 +74,8 @@ where
                 // The service that was readied is the one that will be called.
                 let fresh = self.inner.clone();
                 let ready = mem::replace(&mut self.inner, fresh);
-                ResponseFuture::waiting(ready, request, permits, end, kind)
+                let turn = Arc::clone(permits).acquire();
+                ResponseFuture::waiting(ready, request, turn, self.terms.hold, end, kind)
             }
         }
     }
@@ -68,7 +83,7 @@ where
 
 impl<S: Clone, M> Clone for ConcurrencyLimit<S, M> {
     fn clone(&self) -> Self {
-        Self::new(self.inner.clone(), self.handle.clone())
+        Self::new(self.inner.clone(), self.handle.clone(), self.terms)
     }
 }
 

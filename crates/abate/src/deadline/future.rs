@@ -29,16 +29,17 @@ pub struct ResponseFuture<F, M = Wrap> {
     #[pin]
     timer: Timer,
     end: Deadline,
+    covers_body: bool,
     carry: PhantomData<fn() -> M>,
 }
 
 impl<F, M> ResponseFuture<F, M> {
-    pub(super) const fn new(inner: F, end: Deadline) -> Self {
-        Self { inner: Some(inner), timer: Timer::new(end), end, carry: PhantomData }
+    pub(super) const fn new(inner: F, end: Deadline, covers_body: bool) -> Self {
+        Self { inner: Some(inner), timer: Timer::new(end), end, covers_body, carry: PhantomData }
     }
 
     pub(super) const fn passed(end: Deadline) -> Self {
-        Self { inner: None, timer: Timer::new(end), end, carry: PhantomData }
+        Self { inner: None, timer: Timer::new(end), end, covers_body: false, carry: PhantomData }
     }
 }
 
@@ -57,8 +58,12 @@ where
             let scope = Scope::poll();
             let _deadline = scope.set_deadline(*this.end);
             if let Poll::Ready(result) = inner.poll(cx) {
+                let guards = match this.covers_body {
+                    true => Guards::end(*this.end, ErrorKind::Deadline),
+                    false => Guards::default(),
+                };
                 return Poll::Ready(match result {
-                    Ok(response) => Ok(response.map(|body| M::carry(body, Guards::default()))),
+                    Ok(response) => Ok(response.map(|body| M::carry(body, guards))),
                     Err(error) => Err(Error::from_inner(error)),
                 });
             }

@@ -10,6 +10,7 @@ use crate::body::{Merge, Wrap};
 /// Ends calls that take longer than a given time; see the [module](crate::deadline).
 pub struct DeadlineLayer<M = Wrap> {
     timeout: Duration,
+    covers_body: bool,
     carry: PhantomData<fn() -> M>,
 }
 
@@ -17,11 +18,20 @@ impl DeadlineLayer {
     /// Ends a call whose response head is not there after `timeout`.
     #[must_use]
     pub const fn new(timeout: Duration) -> Self {
-        Self { timeout, carry: PhantomData }
+        Self { timeout, covers_body: false, carry: PhantomData }
     }
 
     pub(crate) const fn merging(self) -> DeadlineLayer<Merge> {
-        DeadlineLayer { timeout: self.timeout, carry: PhantomData }
+        DeadlineLayer { timeout: self.timeout, covers_body: self.covers_body, carry: PhantomData }
+    }
+}
+
+impl<M> DeadlineLayer<M> {
+    /// Covers the response body as well: one that is not at its end in time ends with an error.
+    #[must_use]
+    pub const fn covering_body(mut self) -> Self {
+        self.covers_body = true;
+        self
     }
 }
 
@@ -29,7 +39,7 @@ impl<S, M> Layer<S> for DeadlineLayer<M> {
     type Service = Deadlined<S, M>;
 
     fn layer(&self, inner: S) -> Deadlined<S, M> {
-        Deadlined::new(inner, self.timeout)
+        Deadlined::new(inner, self.timeout, self.covers_body)
     }
 }
 

@@ -13,7 +13,8 @@
 //! |---|---|---|
 //! | timeout | explicit here; 30 s in [`Stack`](crate::Stack) | about as long as a person, or the proxy in front, waits |
 //!
-//! The deadline covers the wait for the response *head*. A body may take longer.
+//! The deadline covers the wait for the response *head*; a body may take longer, unless
+//! `covering_body` says otherwise.
 //!
 //! # Examples
 //!

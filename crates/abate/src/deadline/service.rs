@@ -16,12 +16,13 @@ use crate::error::{BoxError, Error};
 pub struct Deadlined<S, M = Wrap> {
     inner: S,
     timeout: Duration,
+    covers_body: bool,
     carry: PhantomData<fn() -> M>,
 }
 
 impl<S, M> Deadlined<S, M> {
-    pub(super) const fn new(inner: S, timeout: Duration) -> Self {
-        Self { inner, timeout, carry: PhantomData }
+    pub(super) const fn new(inner: S, timeout: Duration, covers_body: bool) -> Self {
+        Self { inner, timeout, covers_body, carry: PhantomData }
     }
 }
 
@@ -50,13 +51,13 @@ where
             return ResponseFuture::passed(end);
         }
         let _deadline = scope.set_deadline(end);
-        ResponseFuture::new(self.inner.call(request), end)
+        ResponseFuture::new(self.inner.call(request), end, self.covers_body)
     }
 }
 
 impl<S: Clone, M> Clone for Deadlined<S, M> {
     fn clone(&self) -> Self {
-        Self::new(self.inner.clone(), self.timeout)
+        Self::new(self.inner.clone(), self.timeout, self.covers_body)
     }
 }
 

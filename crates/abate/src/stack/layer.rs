@@ -6,10 +6,13 @@ use tower_layer::Layer;
 use crate::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
 use crate::body::Merge;
 use crate::circuit_breaker::{BreakerHandle, CircuitBreaker, CircuitBreakerLayer};
-use crate::concurrency_limit::{ConcurrencyLimit, ConcurrencyLimitHandle, ConcurrencyLimitLayer};
+use crate::concurrency_limit::{
+    ConcurrencyLimit, ConcurrencyLimitHandle, ConcurrencyLimitLayer, Hold,
+};
 use crate::deadline::{DeadlineLayer, Deadlined};
 use crate::retry::{BudgetHandle, Retry, RetryLayer};
 use crate::retry_after::{RetryAfter, RetryAfterLayer};
+use crate::scope::Scope;
 
 /// What [`Stack`] makes of a client `S`.
 ///
@@ -57,6 +60,29 @@ impl Stack {
     #[must_use]
     pub fn with_budget(mut self, budget: BudgetHandle) -> Self {
         self.retry = self.retry.with_budget(budget);
+        self
+    }
+
+    /// Lets the deadline and the attempt timeout cover response bodies as well: one that is not at
+    /// its end in time ends with an error, is no longer retried, and counts against the dependency.
+    #[must_use]
+    pub const fn covering_body(mut self) -> Self {
+        self.deadline = self.deadline.covering_body();
+        self.attempt_timeout = self.attempt_timeout.covering_body();
+        self
+    }
+
+    /// How long a call counts as in flight for the concurrency limit.
+    #[must_use]
+    pub fn with_hold(mut self, hold: Hold) -> Self {
+        self.limit = self.limit.with_hold(hold);
+        self
+    }
+
+    /// Keeps a breaker for each key of `scope`: for a client that calls many dependencies.
+    #[must_use]
+    pub fn with_scope(mut self, scope: Scope) -> Self {
+        self.breaker = self.breaker.with_scope(scope);
         self
     }
 

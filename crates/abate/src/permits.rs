@@ -1,0 +1,173 @@
+//! Permits that can be taken without waiting, waited for in order, and changed in number.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Semaphore;
+
+/// Some number of permits, around tokio's semaphore, which is fair and cancel-safe.
+#[derive(Debug)]
+pub(crate) struct Permits {
+    free: Semaphore,
+    max: AtomicU32,
+    /// Permits in use that are to go when they come back, since there are fewer now.
+    debt: AtomicU32,
+    /// Held while their number changes.
+    changing: Mutex<()>,
+}
+
+impl Permits {
+    pub(crate) fn new(max: u32) -> Self {
+        Self {
+            free: Semaphore::new(max as usize),
+            max: AtomicU32::new(max),
+            debt: AtomicU32::new(0),
+            changing: Mutex::new(()),
+        }
+    }
+
+    /// A permit if one is free. The queue is fair: none is free while others wait.
+    #[inline]
+    pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<Permit> {
+        self.free.try_acquire().ok()?.forget();
+        Some(Permit(Arc::clone(self)))
+    }
+
+    /// A permit, once one is free. Dropped, this leaves the queue.
+    pub(crate) async fn acquire(self: Arc<Self>) -> Option<Permit> {
+        self.free.acquire().await.ok()?.forget();
+        Some(Permit(self))
+    }
+
+    pub(crate) fn max(&self) -> u32 {
+        // Relaxed: a figure to look at.
+        self.max.load(Relaxed)
+    }
+
+    pub(crate) fn in_use(&self) -> u32 {
+        let free = u32::try_from(self.free.available_permits()).unwrap_or(u32::MAX);
+        // Relaxed: a figure to look at; the three may be of moments a little apart.
+        self.max().saturating_add(self.debt.load(Relaxed)).saturating_sub(free)
+    }
+
+    /// Changes their number, at once for those that are free, and for those in use as they come
+    /// back.
+    pub(crate) fn set_max(&self, max: u32) {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        // Relaxed: changed under the lock alone.
+        let before = self.max.swap(max, Relaxed);
+        for _ in before..max {
+            if !self.pay_debt() {
+                self.free.add_permits(1);
+            }
+        }
+        let fewer = before.saturating_sub(max);
+        // Relaxed: a count.
+        self.debt.fetch_add(fewer, Relaxed);
+        // What is free now, or has come back meanwhile, pays at once.
+        while self.debt.load(Relaxed) > 0 && self.free.forget_permits(1) == 1 {
+            if !self.pay_debt() {
+                self.free.add_permits(1);
+                break;
+            }
+        }
+    }
+
+    /// Takes one off the debt, if there is any.
+    #[inline]
+    fn pay_debt(&self) -> bool {
+        // Relaxed: read first, since there is hardly ever any debt.
+        if self.debt.load(Relaxed) == 0 {
+            return false;
+        }
+        // Relaxed: each permit that goes is taken off once.
+        self.debt.fetch_update(Relaxed, Relaxed, |debt| debt.checked_sub(1)).is_ok()
+    }
+}
+
+/// A permit, until it is dropped.
+pub(crate) struct Permit(Arc<Permits>);
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if !self.0.pay_debt() {
+            self.0.free.add_permits(1);
+        }
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Permit")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_test::task::spawn;
+    use tokio_test::{assert_pending, assert_ready};
+
+    use super::*;
+
+    // TC-07
+    #[test]
+    fn their_number_changes_under_load_and_none_is_lost() {
+        for _ in 0..1_000 {
+            let permits = Arc::new(Permits::new(10));
+            let mut held: Vec<_> = (0..8).map(|_| permits.try_acquire().unwrap()).collect();
+            permits.set_max(5);
+            assert_eq!((permits.in_use(), permits.max()), (8, 5));
+            assert!(permits.try_acquire().is_none());
+            held.truncate(5);
+            assert!(permits.try_acquire().is_none(), "five are in use");
+            held.truncate(4);
+            held.push(permits.try_acquire().unwrap());
+            assert!(permits.try_acquire().is_none());
+            permits.set_max(20);
+            held.extend((0..15).map(|_| permits.try_acquire().unwrap()));
+            assert!(permits.try_acquire().is_none());
+            drop(held);
+            assert_eq!((permits.in_use(), permits.max()), (0, 20));
+        }
+    }
+
+    #[test]
+    fn threads_that_take_and_change_leave_the_last_number() {
+        let permits = Arc::new(Permits::new(10));
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let permits = Arc::clone(&permits);
+                scope.spawn(move || {
+                    for n in 0..20_000_u32 {
+                        let held: Vec<_> = (0..3).filter_map(|_| permits.try_acquire()).collect();
+                        if (n + thread) % 7 == 0 {
+                            permits.set_max(1 + (n + thread) % 20);
+                        }
+                        drop(held);
+                    }
+                });
+            }
+        });
+        permits.set_max(13);
+        assert_eq!((permits.in_use(), permits.max()), (0, 13));
+        let held: Vec<_> = (0..14).map_while(|_| permits.try_acquire()).collect();
+        assert_eq!(held.len(), 13);
+    }
+
+    #[test]
+    fn those_who_wait_get_what_is_added_and_leave_when_dropped() {
+        let permits = Arc::new(Permits::new(1));
+        let held = permits.try_acquire().unwrap();
+        let mut first = spawn(Arc::clone(&permits).acquire());
+        let mut second = spawn(Arc::clone(&permits).acquire());
+        assert_pending!(first.poll());
+        assert_pending!(second.poll());
+        permits.set_max(2);
+        assert!(first.is_woken());
+        drop(first);
+        assert!(assert_ready!(second.poll()).is_some());
+        drop(held);
+        assert_eq!(permits.in_use(), 0, "the permit went with the future that was polled");
+    }
+}
