@@ -11,8 +11,9 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use abate_core::deadline::Deadline;
-use http::Request;
+use http::{Extensions, Request};
 
+use crate::budget::{BudgetHandle, BudgetId};
 use crate::clock;
 
 thread_local! {
@@ -52,12 +53,31 @@ struct Cells {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
     number: u32,
-    target: u64,
+    /// A hash of method, authority and path.
+    target: Option<u64>,
+    /// The budget that has counted the call, and was charged for the attempt if it is a repeat.
+    budget: Option<BudgetId>,
 }
 
 impl Attempt {
-    pub(crate) const fn new(number: u32, target: u64) -> Self {
-        Self { number, target }
+    /// Attempt number `number`, from 1, as a retry that is not ours counts it.
+    #[must_use]
+    pub const fn new(number: u32) -> Self {
+        Self { number, target: None, budget: None }
+    }
+
+    pub(crate) const fn of(number: u32, target: u64, budget: Option<BudgetId>) -> Self {
+        Self { number, target: Some(target), budget }
+    }
+
+    /// Marks a request that is about to be repeated, by its extensions: the attempt after the one
+    /// that they name, or the second.
+    ///
+    /// For retries that are not ours, so that [`RetryBudgetLayer`](crate::RetryBudgetLayer) below
+    /// them knows a repeat when it sees one.
+    pub fn mark_repeat(extensions: &mut Extensions) {
+        let number = extensions.get::<Self>().map_or(1, |attempt| attempt.number);
+        extensions.insert(Self::new(number.saturating_add(1)));
     }
 
     /// The attempt under way in this task, if a retry layer is above.
@@ -73,8 +93,13 @@ impl Attempt {
     }
 
     /// Whether it belongs to a call of the same method, authority and path.
-    pub(crate) const fn has_target(self, target: u64) -> bool {
-        self.target == target
+    pub(crate) fn has_target(self, target: u64) -> bool {
+        self.target == Some(target)
+    }
+
+    /// Whether `budget` has accounted for it already.
+    pub(crate) fn is_charged_to(self, budget: &BudgetHandle) -> bool {
+        self.budget == Some(budget.id())
     }
 }
 
@@ -211,7 +236,7 @@ mod tests {
         let result = catch_unwind(AssertUnwindSafe(|| {
             let inner = Scope::poll();
             let _deadline = inner.set_deadline(deadline);
-            let _attempt = inner.set_attempt(Attempt::new(2, 7));
+            let _attempt = inner.set_attempt(Attempt::of(2, 7, None));
             assert_eq!(set_deadline(), deadline);
             assert_eq!(Attempt::current().map(Attempt::number), Some(2));
             panic!("as a service below might");

@@ -3,11 +3,13 @@
 
 pub mod attempt_timeout;
 pub mod body;
+mod budget;
 pub mod circuit_breaker;
 mod clock;
 pub mod concurrency_limit;
 mod context;
 pub mod deadline;
+mod delayed;
 mod error;
 pub mod fault;
 mod observe;
@@ -15,6 +17,7 @@ mod permits;
 mod report;
 pub mod retry;
 pub mod retry_after;
+pub mod retry_budget;
 pub mod scope;
 pub mod stack;
 mod timer;
@@ -36,13 +39,15 @@ pub use abate_core::{
 
 pub use self::attempt_timeout::AttemptTimeoutLayer;
 pub use self::body::{ReplayBody, ResponseBody};
+pub use self::budget::BudgetHandle;
 pub use self::circuit_breaker::{BreakerHandle, CircuitBreakerLayer};
 pub use self::concurrency_limit::{ConcurrencyLimitHandle, ConcurrencyLimitLayer, Hold};
 pub use self::context::Attempt;
 pub use self::deadline::DeadlineLayer;
 pub use self::error::{BoxError, Error, ErrorKind};
 pub use self::report::{Report, Tried, TriedResult};
-pub use self::retry::{BudgetHandle, RetryLayer};
+pub use self::retry::RetryLayer;
 pub use self::retry_after::RetryAfterLayer;
+pub use self::retry_budget::RetryBudgetLayer;
 pub use self::scope::Scope;
 pub use self::stack::{Stack, StackService};

@@ -34,6 +34,13 @@ pub(crate) fn stood_down() {
     tracing::warn!("a retry layer above this one retries already; this one stands down");
 }
 
+/// Failures come and no repeat is ever marked.
+pub(crate) fn unmarked() {
+    tracing::warn!(
+        "no retry above marks its repeats, so this budget limits nothing: insert `abate::Attempt`"
+    );
+}
+
 /// A layer refused a call by itself.
 pub(crate) fn refused(error: &Error) {
     match error.kind() {

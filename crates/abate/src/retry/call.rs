@@ -20,6 +20,7 @@ use super::kept::Kept;
 use super::pause::{Pause, Prepared, Refusal};
 use super::shared::Shared;
 use crate::body::ReplayBody;
+use crate::budget::BudgetHandle;
 use crate::context::{Attempt, Scope};
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::observe;
@@ -240,7 +241,8 @@ impl<S> Call<S> {
     }
 
     fn attempt(&self) -> Attempt {
-        Attempt::new(self.session.attempts().saturating_add(1), self.target)
+        let budget = self.shared.terms.budget.as_ref().map(BudgetHandle::id);
+        Attempt::of(self.session.attempts().saturating_add(1), self.target, budget)
     }
 
     fn elapsed(&self, scope: &Scope) -> Duration {

@@ -6,8 +6,9 @@ use abate_core::policy::Policy;
 use abate_core::rng::Seed;
 use tower_layer::Layer;
 
+use super::Retry;
 use super::shared::Terms;
-use super::{BudgetHandle, Retry};
+use crate::budget::BudgetHandle;
 
 /// Tries again what failed in passing; see the [module](crate::retry).
 ///

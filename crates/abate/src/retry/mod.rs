@@ -47,7 +47,6 @@
 //! **Telemetry:** nothing for a call that succeeds at once; a `tracing` event at debug level for
 //! each retry and for each call that ends without success.
 
-mod budget;
 mod call;
 pub mod future;
 mod kept;
@@ -56,6 +55,5 @@ mod pause;
 mod service;
 mod shared;
 
-pub use self::budget::BudgetHandle;
 pub use self::layer::RetryLayer;
 pub use self::service::Retry;

@@ -5,7 +5,7 @@ use abate_core::policy::Policy;
 use abate_core::rng::{Seed, Streams};
 use abate_core::session::Bounds;
 
-use super::BudgetHandle;
+use crate::budget::BudgetHandle;
 use crate::observe;
 
 /// What a layer decides by.

@@ -5,12 +5,13 @@ use tower_layer::Layer;
 
 use crate::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
 use crate::body::Merge;
+use crate::budget::BudgetHandle;
 use crate::circuit_breaker::{BreakerHandle, CircuitBreaker, CircuitBreakerLayer};
 use crate::concurrency_limit::{
     ConcurrencyLimit, ConcurrencyLimitHandle, ConcurrencyLimitLayer, Hold,
 };
 use crate::deadline::{DeadlineLayer, Deadlined};
-use crate::retry::{BudgetHandle, Retry, RetryLayer};
+use crate::retry::{Retry, RetryLayer};
 use crate::retry_after::{RetryAfter, RetryAfterLayer};
 use crate::scope::Scope;
 

@@ -1,9 +1,15 @@
+//! A retry budget in the hands of whoever shares or watches it.
+
 use std::borrow::Borrow;
 
 use abate_core::budget::Budget;
 use abate_core::policy::Policy;
 
 use crate::clock;
+
+/// Which budget it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BudgetId(usize);
 
 /// A retry budget that layers can share; clones are the same budget.
 ///
@@ -43,7 +49,12 @@ impl BudgetHandle {
         self.0.pace(clock::now())
     }
 
-    pub(super) const fn core(&self) -> &Budget {
+    /// Tells budgets apart, as long as one of its handles is held.
+    pub(crate) fn id(&self) -> BudgetId {
+        BudgetId(self.0.address())
+    }
+
+    pub(crate) const fn core(&self) -> &Budget {
         &self.0
     }
 }

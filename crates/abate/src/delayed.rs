@@ -1,0 +1,107 @@
+//! A call that may have to be held back until a moment.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use pin_project::pin_project;
+use tokio::time::{Sleep, sleep_until};
+use tower_service::Service;
+
+use crate::context::Scope;
+use crate::error::{BoxError, Error};
+
+/// The future of a call that goes at once, later, or not at all.
+///
+/// The service that was readied is the one that is called.
+#[pin_project]
+pub(crate) struct Delayed<S, R>
+where
+    S: Service<R>,
+{
+    #[pin]
+    state: State<S, R>,
+}
+
+#[pin_project(project = StateProj)]
+enum State<S, R>
+where
+    S: Service<R>,
+{
+    Running(#[pin] S::Future),
+    /// Boxed: most calls are not held.
+    Held(Pin<Box<Held<S, R>>>),
+    Refused(Option<Error>),
+}
+
+#[pin_project]
+struct Held<S, R> {
+    #[pin]
+    until: Sleep,
+    call: Option<(S, R)>,
+}
+
+impl<S, R> Delayed<S, R>
+where
+    S: Service<R>,
+{
+    pub(crate) const fn running(call: S::Future) -> Self {
+        Self { state: State::Running(call) }
+    }
+
+    pub(crate) fn held(service: S, request: R, until: Instant) -> Self {
+        let held = Held { until: sleep_until(until.into()), call: Some((service, request)) };
+        Self { state: State::Held(Box::pin(held)) }
+    }
+
+    pub(crate) const fn refused(error: Error) -> Self {
+        Self { state: State::Refused(Some(error)) }
+    }
+}
+
+impl<S, R> Future for Delayed<S, R>
+where
+    S: Service<R>,
+    S::Error: Into<BoxError> + 'static,
+{
+    type Output = Result<S::Response, Error>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        loop {
+            let called = match this.state.as_mut().project() {
+                StateProj::Running(call) => return call.poll(cx).map_err(Error::from_inner),
+                StateProj::Refused(error) => {
+                    return error.take().map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
+                }
+                StateProj::Held(held) => {
+                    let held = held.as_mut().project();
+                    ready!(held.until.poll(cx));
+                    let Some((mut service, request)) = held.call.take() else {
+                        return Poll::Pending;
+                    };
+                    let scope = Scope::poll();
+                    scope.set_sent(Some(scope.now()));
+                    service.call(request)
+                }
+            };
+            this.state.set(State::Running(called));
+        }
+    }
+}
+
+impl<S, R> fmt::Debug for Delayed<S, R>
+where
+    S: Service<R>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.state {
+            State::Running(_) => "running",
+            State::Held(_) => "held",
+            State::Refused(_) => "refused",
+        })
+    }
+}

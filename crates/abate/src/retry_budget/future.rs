@@ -1,0 +1,140 @@
+//! The future of a call that is on a budget.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use abate_core::budget::Grant;
+use abate_core::classify::Verdict;
+use abate_core::outcome::Outcome;
+use http::Response;
+use pin_project::pin_project;
+use tower_service::Service;
+
+use super::service::Terms;
+use crate::context::Scope;
+use crate::delayed::Delayed;
+use crate::error::{BoxError, Error};
+
+/// The future of [`RetryBudget`](super::RetryBudget).
+///
+/// # Cancel safety
+///
+/// Dropping it drops the call. A repeat that was not sent gives back its token and its slot.
+#[pin_project]
+pub struct ResponseFuture<S, R>
+where
+    S: Service<R>,
+{
+    #[pin]
+    call: Delayed<S, R>,
+    /// `None` for a call that is accounted for elsewhere, or was refused.
+    account: Option<Account>,
+}
+
+/// What a call owes, and may earn.
+#[derive(Debug)]
+pub(super) struct Account {
+    terms: Arc<Terms>,
+    repeat: bool,
+    /// What pays for a repeat, until it is sent.
+    grant: Option<Grant>,
+    sent: bool,
+}
+
+impl Account {
+    /// Of a first attempt that has just been handed on.
+    pub(super) fn first(terms: Arc<Terms>, scope: &Scope) -> Self {
+        let mut account = Self { terms, repeat: false, grant: None, sent: false };
+        account.note_sent(scope);
+        account
+    }
+
+    /// Of a repeat that was handed on, or is held.
+    pub(super) fn repeat(terms: Arc<Terms>, grant: Grant, scope: &Scope) -> Self {
+        let mut account = Self { terms, repeat: true, grant: Some(grant), sent: false };
+        account.note_sent(scope);
+        account
+    }
+
+    fn note_sent(&mut self, scope: &Scope) {
+        if let (false, Some(at)) = (self.sent, scope.sent()) {
+            self.sent = true;
+            if !self.repeat {
+                self.terms.budget.core().count_call(at);
+            }
+            if let Some(grant) = self.grant.take() {
+                grant.sent();
+            }
+        }
+    }
+
+    fn settle(mut self, outcome: &Outcome<'_>, scope: &Scope) {
+        let verdict = Verdict::of(outcome, &self.terms.retry_on);
+        if matches!(verdict, Verdict::Ours(_)) {
+            // Never got beyond our own layers: nothing is counted, and the token goes back.
+            return;
+        }
+        scope.set_sent(Some(scope.now()));
+        self.note_sent(scope);
+        if verdict.earns() {
+            self.terms.budget.core().earn();
+        } else if !self.repeat {
+            self.terms.note_failure();
+        }
+    }
+}
+
+impl<S, R> ResponseFuture<S, R>
+where
+    S: Service<R>,
+{
+    pub(super) const fn new(call: Delayed<S, R>, account: Option<Account>) -> Self {
+        Self { call, account }
+    }
+}
+
+impl<S, R, B> Future for ResponseFuture<S, R>
+where
+    S: Service<R, Response = Response<B>>,
+    S::Error: Into<BoxError> + 'static,
+{
+    type Output = Result<Response<B>, Error>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let scope = Scope::poll();
+        let unsent = this.account.as_ref().is_some_and(|account| !account.sent);
+        if unsent {
+            scope.set_sent(None);
+        }
+        let result = this.call.poll(cx);
+        if let (true, Some(account)) = (unsent, this.account.as_mut()) {
+            account.note_sent(&scope);
+        }
+        let Poll::Ready(result) = result else { return Poll::Pending };
+        if let Some(account) = this.account.take() {
+            let outcome = match &result {
+                Ok(response) => Outcome::of(response),
+                Err(error) => Outcome::Fault(error.fault()),
+            };
+            account.settle(&outcome, &scope);
+        }
+        Poll::Ready(result)
+    }
+}
+
+impl<S, R> fmt::Debug for ResponseFuture<S, R>
+where
+    S: Service<R>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture")
+            .field("call", &self.call)
+            .field("account", &self.account)
+            .finish()
+    }
+}
