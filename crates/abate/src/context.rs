@@ -7,7 +7,7 @@
 //!
 //! The reasons, and the bounds of this back door, are in `docs/decisions/0002-call-context.md`.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 use abate_core::deadline::Deadline;
@@ -15,6 +15,7 @@ use http::{Extensions, Request};
 
 use crate::budget::{BudgetHandle, BudgetId};
 use crate::clock;
+use crate::report::Report;
 
 thread_local! {
     static CELLS: Cells = const { Cells {
@@ -23,6 +24,8 @@ thread_local! {
         deadline: Cell::new(Deadline::NEVER),
         attempt: Cell::new(None),
         sent: Cell::new(None),
+        lost: RefCell::new(None),
+        collecting: Cell::new(false),
     } };
 }
 
@@ -32,6 +35,9 @@ struct Cells {
     deadline: Cell<Deadline>,
     attempt: Cell<Option<Attempt>>,
     sent: Cell<Option<Instant>>,
+    /// The report of a call that was dropped while `collecting`.
+    lost: RefCell<Option<Report>>,
+    collecting: Cell<bool>,
 }
 
 /// The attempt that is being made, as the retry layer above counts it.
@@ -101,6 +107,26 @@ impl Attempt {
     pub(crate) fn is_charged_to(self, budget: &BudgetHandle) -> bool {
         self.budget == Some(budget.id())
     }
+}
+
+/// Ends a call by `drop`, and keeps what its retry layer had to report.
+pub(crate) fn ending(drop: impl FnOnce()) -> Option<Report> {
+    CELLS.with(|cells| {
+        cells.collecting.set(true);
+        drop();
+        cells.collecting.set(false);
+        cells.lost.take()
+    })
+}
+
+/// Leaves the report of a call that is being dropped to whoever ends it.
+pub(crate) fn leave_report(report: impl FnOnce() -> Report) {
+    // A thread that is ending has no cells any more.
+    let _ = CELLS.try_with(|cells| {
+        if cells.collecting.get() {
+            cells.lost.replace(Some(report()));
+        }
+    });
 }
 
 /// A stretch of synchronous work of ours, a `call` or a `poll`, with one reading of the clock.
@@ -180,6 +206,12 @@ impl Scope {
         CELLS.with(|cells| cells.sent.get())
     }
 
+    /// Puts back what stands there now when the guard goes, if `apart`.
+    #[inline]
+    pub(crate) fn keep_sent(&self, apart: bool) -> SentGuard {
+        SentGuard(apart.then(|| self.sent()))
+    }
+
     #[inline]
     pub(crate) fn set_sent(&self, sent: Option<Instant>) {
         CELLS.with(|cells| cells.sent.set(sent));
@@ -205,6 +237,18 @@ impl Drop for DeadlineGuard {
     #[inline]
     fn drop(&mut self) {
         CELLS.with(|cells| cells.deadline.set(self.0));
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct SentGuard(Option<Option<Instant>>);
+
+impl Drop for SentGuard {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(sent) = self.0 {
+            CELLS.with(|cells| cells.sent.set(sent));
+        }
     }
 }
 

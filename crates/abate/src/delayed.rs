@@ -14,8 +14,6 @@ use crate::context::Scope;
 use crate::error::{BoxError, Error};
 
 /// The future of a call that goes at once, later, or not at all.
-///
-/// The service that was readied is the one that is called.
 #[pin_project]
 pub(crate) struct Delayed<S, R>
 where
@@ -40,7 +38,9 @@ where
 struct Held<S, R> {
     #[pin]
     until: Sleep,
-    call: Option<(S, R)>,
+    over: bool,
+    service: S,
+    request: Option<R>,
 }
 
 impl<S, R> Delayed<S, R>
@@ -51,8 +51,10 @@ where
         Self { state: State::Running(call) }
     }
 
+    /// Held until a moment; `service` is readied after that, so that nothing is reserved meanwhile.
     pub(crate) fn held(service: S, request: R, until: Instant) -> Self {
-        let held = Held { until: sleep_until(until.into()), call: Some((service, request)) };
+        let until = sleep_until(until.into());
+        let held = Held { until, over: false, service, request: Some(request) };
         Self { state: State::Held(Box::pin(held)) }
     }
 
@@ -78,14 +80,16 @@ where
                     return error.take().map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
                 }
                 StateProj::Held(held) => {
-                    let held = held.as_mut().project();
-                    ready!(held.until.poll(cx));
-                    let Some((mut service, request)) = held.call.take() else {
-                        return Poll::Pending;
-                    };
+                    let mut held = held.as_mut().project();
+                    if !*held.over {
+                        ready!(held.until.as_mut().poll(cx));
+                        *held.over = true;
+                    }
+                    ready!(held.service.poll_ready(cx)).map_err(Error::from_inner)?;
+                    let Some(request) = held.request.take() else { return Poll::Pending };
                     let scope = Scope::poll();
                     scope.set_sent(Some(scope.now()));
-                    service.call(request)
+                    held.service.call(request)
                 }
             };
             this.state.set(State::Running(called));

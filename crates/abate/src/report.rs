@@ -7,8 +7,8 @@ use http::StatusCode;
 
 /// How a call went: each attempt, and why there was not another.
 ///
-/// A response that took more than one attempt, or that is not a success, carries it in its
-/// extensions; an error has it under [`Error::report`](crate::Error::report). A call that succeeds
+/// A response that took more than one attempt, or that would have been worth another, carries it in
+/// its extensions; an error has it under [`Error::report`](crate::Error::report). A call that succeeds
 /// at once has none.
 ///
 /// # Examples

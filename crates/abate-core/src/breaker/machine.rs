@@ -288,8 +288,13 @@ impl Machine {
         }
     }
 
-    /// The body of a recorded call broke.
-    pub(super) fn break_off(&self, ticket: Ticket, now: Instant) -> Option<Transition> {
+    /// The body of a call that was recorded at `recorded` broke: what was a success is a failure.
+    pub(super) fn break_off(
+        &self,
+        ticket: Ticket,
+        recorded: Instant,
+        now: Instant,
+    ) -> Option<Transition> {
         let at = self.since_base(now);
         let mut cold = self.lock();
         let word = self.word();
@@ -299,6 +304,8 @@ impl Machine {
         let judgement = match word.phase() {
             Phase::HalfOpen => cold.probing.break_off(&self.rules),
             Phase::SlowStart | Phase::Closed | Phase::ObserveOnly => {
+                let recorded = self.since_base(recorded);
+                self.window.take_back(self.window.place(ticket.generation, recorded));
                 let evidence = self.window.fail(&self.rules, ticket.generation, at);
                 let judgement = match word.phase() {
                     Phase::SlowStart => cold.slow_start.break_off(&self.rules),

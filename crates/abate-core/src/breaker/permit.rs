@@ -39,7 +39,7 @@ impl Permit {
         let ticket = self.ticket;
         let (counted, transition) = machine.record(ticket, health, sent, now);
         let whole = matches!(health, Health::Success | Health::Answered);
-        ((counted && whole).then_some(Tail { machine, ticket }), transition)
+        ((counted && whole).then_some(Tail { machine, ticket, recorded: now }), transition)
     }
 
     /// The caller gave up at `now` on what was sent at `sent`: a failure when it had waited half
@@ -69,12 +69,13 @@ impl fmt::Debug for Permit {
 pub struct Tail {
     machine: Arc<Machine>,
     ticket: Ticket,
+    recorded: Instant,
 }
 
 impl Tail {
-    /// The body broke off at `now`: one failure, in the generation of the call.
+    /// The body broke off at `now`: a failure instead of a success, in the generation of the call.
     pub fn broke(self, now: Instant) -> Option<Transition> {
-        self.machine.break_off(self.ticket, now)
+        self.machine.break_off(self.ticket, self.recorded, now)
     }
 }
 

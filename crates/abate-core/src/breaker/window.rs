@@ -79,6 +79,11 @@ impl Window {
         self.streak.end();
     }
 
+    /// A success turned out to be none, since its body broke off.
+    pub(super) fn take_back(&self, succeeded: Place) {
+        self.buckets[succeeded.index].succeeded.subtract(succeeded.tag);
+    }
+
     /// Counts a failure and says whether the evidence trips the breaker.
     pub(super) fn fail(&self, rules: &Rules, generation: u64, now: u64) -> bool {
         let place = self.place(generation, now);

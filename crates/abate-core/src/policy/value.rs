@@ -90,7 +90,11 @@ impl Policy {
             earn: self.budget_earn,
             costs: self.budget_costs,
             floor: self.budget_floor,
-            start: (self.budget_floor * budget::TAU.as_secs_f64()).max(f64::from(retries)),
+            start: match self.budget_floor * budget::TAU.as_secs_f64() {
+                idle if idle >= f64::from(retries) => idle,
+                // Above what an idle budget holds, so it fades: some more, for the first call.
+                _ => f64::from(retries) + 0.5,
+            },
             burst: retries.saturating_sub(1).max(1),
         }
     }

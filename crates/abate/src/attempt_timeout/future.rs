@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use abate_core::deadline::Deadline;
 use http::Response;
@@ -23,8 +23,9 @@ use crate::timer::Timer;
 #[pin_project]
 #[derive(Debug)]
 pub struct ResponseFuture<F> {
+    /// `None` once its time was up.
     #[pin]
-    inner: F,
+    inner: Option<F>,
     #[pin]
     timer: Timer,
     end: Deadline,
@@ -34,7 +35,7 @@ pub struct ResponseFuture<F> {
 
 impl<F> ResponseFuture<F> {
     pub(super) const fn new(inner: F, end: Deadline, kind: ErrorKind, covers_body: bool) -> Self {
-        Self { inner, timer: Timer::new(end), end, kind, covers_body }
+        Self { inner: Some(inner), timer: Timer::new(end), end, kind, covers_body }
     }
 }
 
@@ -49,22 +50,25 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
+        let mut this = self.project();
         let _scope = Scope::poll();
-        if let Poll::Ready(result) = this.inner.poll(cx) {
-            let guards = match this.covers_body {
-                true => Guards::end(*this.end, *this.kind),
-                false => Guards::default(),
-            };
-            return Poll::Ready(match result {
-                Ok(response) => Ok(response.map(|body| Wrap::carry(body, guards))),
-                Err(error) => Err(Error::from_inner(error)),
-            });
+        if let Some(inner) = this.inner.as_mut().as_pin_mut() {
+            if let Poll::Ready(result) = inner.poll(cx) {
+                let guards = match this.covers_body {
+                    true => Guards::end(*this.end, *this.kind),
+                    false => Guards::default(),
+                };
+                return Poll::Ready(match result {
+                    Ok(response) => Ok(response.map(|body| Wrap::carry(body, guards))),
+                    Err(error) => Err(Error::from_inner(error)),
+                });
+            }
+            ready!(this.timer.poll(cx));
         }
-        this.timer.poll(cx).map(|()| {
-            let error = Error::new(*this.kind);
-            observe::ended(&error);
-            Err(error)
-        })
+        // The attempt ends here and now, also if this future is kept for a while.
+        this.inner.set(None);
+        let error = Error::new(*this.kind);
+        observe::ended(&error);
+        Poll::Ready(Err(error))
     }
 }

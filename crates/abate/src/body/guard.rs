@@ -4,7 +4,6 @@ use std::task::{Context, Poll};
 
 use abate_core::breaker::Tail;
 use abate_core::deadline::Deadline;
-use pin_project::pin_project;
 
 use crate::error::{Error, ErrorKind};
 use crate::permits::Permit;
@@ -16,17 +15,15 @@ use crate::{clock, observe};
 pub struct Guards {
     permit: Option<Permit>,
     tail: Option<Tail>,
-    /// Boxed: most bodies have all the time they need.
-    end: Option<Pin<Box<End>>>,
+    end: Option<End>,
 }
 
 /// When the body must have been read.
-#[pin_project]
 struct End {
     at: Deadline,
-    #[pin]
-    timer: Timer,
     kind: ErrorKind,
+    /// Boxed when it is first waited for: most bodies are there at once.
+    timer: Option<Pin<Box<Timer>>>,
 }
 
 impl Guards {
@@ -40,28 +37,24 @@ impl Guards {
 
     /// Ends the body with an error of `kind` at a moment.
     pub(crate) fn end(at: Deadline, kind: ErrorKind) -> Self {
-        let end = End { at, timer: Timer::new(at), kind };
-        Self { end: Some(Box::pin(end)), ..Self::default() }
+        Self { end: Some(End { at, kind, timer: None }), ..Self::default() }
     }
 
     pub(super) fn join(&mut self, other: Self) {
         self.permit = self.permit.take().or(other.permit);
         self.tail = self.tail.take().or(other.tail);
-        let earlier = match (&self.end, &other.end) {
-            (Some(own), Some(other)) => own.at.earlier(other.at) != own.at,
-            (own, _) => own.is_none(),
+        self.end = match (self.end.take(), other.end) {
+            (Some(own), Some(other)) if own.at.earlier(other.at) != own.at => Some(other),
+            (own, other) => own.or(other),
         };
-        if earlier {
-            self.end = other.end;
-        }
     }
 
     /// The body was pending: whether its time is up.
     pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Error> {
         let Some(end) = &mut self.end else { return Poll::Pending };
-        let kind = end.kind;
-        end.as_mut().project().timer.poll(cx).map(|()| {
-            let error = Error::new(kind);
+        let timer = end.timer.get_or_insert_with(|| Box::pin(Timer::new(end.at)));
+        timer.as_mut().poll(cx).map(|()| {
+            let error = Error::new(end.kind);
             observe::ended(&error);
             error
         })

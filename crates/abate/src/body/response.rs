@@ -24,23 +24,29 @@ use crate::error::{BoxError, Error};
 /// Dropped unread it gives back all that it holds.
 #[pin_project]
 pub struct ResponseBody<B> {
+    /// `None` once its time was up.
     #[pin]
-    body: B,
+    body: Option<B>,
     guards: Guards,
-    timed_out: bool,
 }
 
 impl<B: Body> ResponseBody<B> {
     pub(super) fn new(body: B, guards: Guards) -> Self {
-        Self { body, guards: Guards::default(), timed_out: false }.and(guards)
+        Self { body: Some(body), guards: Guards::default() }.and(guards)
     }
 
     pub(super) fn and(mut self, guards: Guards) -> Self {
         // A body at its end is never polled by some readers: what it would hold goes at once.
-        if !self.body.is_end_stream() {
+        if !self.is_end() {
             self.guards.join(guards);
         }
         self
+    }
+}
+
+impl<B: Body> ResponseBody<B> {
+    fn is_end(&self) -> bool {
+        self.body.as_ref().is_none_or(B::is_end_stream)
     }
 }
 
@@ -57,35 +63,33 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, Error>>> {
         let mut this = self.project();
-        if *this.timed_out {
-            return Poll::Ready(None);
-        }
-        let Poll::Ready(frame) = this.body.as_mut().poll_frame(cx) else {
+        let Some(mut body) = this.body.as_mut().as_pin_mut() else { return Poll::Ready(None) };
+        let Poll::Ready(frame) = body.as_mut().poll_frame(cx) else {
             let error = ready!(this.guards.poll_end(cx));
-            *this.timed_out = true;
+            this.body.set(None);
             this.guards.broke();
             return Poll::Ready(Some(Err(error)));
         };
         match &frame {
             Some(Err(_)) => this.guards.broke(),
-            Some(Ok(_)) if !this.body.is_end_stream() => {}
+            Some(Ok(_)) if !body.is_end_stream() => {}
             _ => this.guards.release(),
         }
         Poll::Ready(frame.map(|frame| frame.map_err(Error::from_inner)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.timed_out || self.body.is_end_stream()
+        self.is_end()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), B::size_hint)
     }
 }
 
 impl<B: Default> Default for ResponseBody<B> {
     fn default() -> Self {
-        Self { body: B::default(), guards: Guards::default(), timed_out: false }
+        Self { body: Some(B::default()), guards: Guards::default() }
     }
 }
 

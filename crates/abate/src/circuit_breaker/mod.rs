@@ -32,7 +32,7 @@
 //! use hyper_util::rt::TokioExecutor;
 //! use tower::ServiceBuilder;
 //!
-//! let breaker = CircuitBreakerLayer::new(&Policy::default());
+//! let breaker = CircuitBreakerLayer::new(Policy::default());
 //! let handle = breaker.handle();
 //! let service = ServiceBuilder::new()
 //!     .layer(breaker)

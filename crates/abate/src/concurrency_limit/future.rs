@@ -117,6 +117,7 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
+        let mut left = None;
         if let StateProj::Waiting(waiting) = this.state.as_mut().project() {
             match ready!(waiting.as_mut().poll_turn(cx)) {
                 Ok(permit) => *this.permit = Some(permit),
@@ -129,7 +130,8 @@ where
             let waited = waiting.as_mut().project();
             if let Some(request) = waited.request.take() {
                 let scope = Scope::poll();
-                scope.set_sent(Some(scope.now()));
+                left = Some(scope.now());
+                scope.set_sent(left);
                 let running = waited.service.call(request);
                 this.state.set(State::Running(running));
             }
@@ -139,7 +141,12 @@ where
             StateProj::Refused(kind) => return Poll::Ready(Err(refusal(*kind))),
             StateProj::Waiting(_) => return Poll::Pending,
         };
-        let result = ready!(inner.poll(cx));
+        let result = inner.poll(cx);
+        if left.is_some() {
+            // Once more: a call that the service below made of its own may have cleared it.
+            Scope::poll().set_sent(left);
+        }
+        let result = ready!(result);
         let permit = this.permit.take().filter(|_| *this.hold == Hold::Body);
         let guards = Guards::permit(permit);
         Poll::Ready(match result {

@@ -11,7 +11,7 @@ use http::Response;
 use pin_project::pin_project;
 
 use crate::body::{Carry, Guards, Wrap};
-use crate::context::Scope;
+use crate::context::{self, Scope};
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::observe;
 use crate::timer::Timer;
@@ -72,8 +72,11 @@ where
             }
         }
         // The call ends here and now, also if this future is kept for a while.
-        this.inner.set(None);
-        let error = Error::new(ErrorKind::Deadline);
+        let report = context::ending(|| this.inner.set(None));
+        let mut error = Error::new(ErrorKind::Deadline);
+        if let Some(report) = report {
+            error = error.with_report(report);
+        }
         observe::ended(&error);
         Poll::Ready(Err(error))
     }

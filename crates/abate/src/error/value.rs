@@ -101,8 +101,8 @@ impl Error {
         }
     }
 
-    /// The attempts that reached beyond our own layers, the first included; 0 when the call was
-    /// refused before any, or when no retry layer is above.
+    /// The attempts that came to an end, the first included. One that our own layers refused, or
+    /// that was cut at the deadline, is none; without a retry layer nobody counts.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.report().map_or(0, Report::attempts)

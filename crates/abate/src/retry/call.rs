@@ -21,10 +21,10 @@ use super::pause::{Pause, Prepared, Refusal};
 use super::shared::Shared;
 use crate::body::ReplayBody;
 use crate::budget::BudgetHandle;
-use crate::context::{Attempt, Scope};
+use crate::context::{self, Attempt, Scope};
 use crate::error::{BoxError, Error, ErrorKind};
-use crate::observe;
 use crate::report::{Report, TriedResult};
+use crate::{clock, observe};
 
 pub(super) struct Call<S> {
     shared: Arc<Shared<S>>,
@@ -247,6 +247,20 @@ impl<S> Call<S> {
 
     fn elapsed(&self, scope: &Scope) -> Duration {
         scope.now().saturating_duration_since(self.session.started())
+    }
+}
+
+impl<S> Drop for Call<S> {
+    fn drop(&mut self) {
+        if let Some(past) = self.past.take() {
+            let started = self.session.started();
+            context::leave_report(|| {
+                let mut report = past.report;
+                let elapsed = clock::now().saturating_duration_since(started);
+                report.end(elapsed, Some(StopReason::Deadline), None);
+                report
+            });
+        }
     }
 }
 

@@ -36,6 +36,8 @@ where
     #[pin]
     state: State<S::Future, S, B, ResBody>,
     call: Call<S>,
+    /// Whether it is made below the retry of another call.
+    apart: bool,
 }
 
 #[pin_project(project = StateProj)]
@@ -50,8 +52,8 @@ where
     S: Service<Request<ReplayBody<B>>>,
     B: Body,
 {
-    pub(super) const fn new(attempt: S::Future, call: Call<S>) -> Self {
-        Self { state: State::Attempt(attempt), call }
+    pub(super) const fn new(attempt: S::Future, call: Call<S>, apart: bool) -> Self {
+        Self { state: State::Attempt(attempt), call, apart }
     }
 }
 
@@ -68,6 +70,7 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let scope = Scope::poll();
         let mut this = self.project();
+        let _sent = scope.keep_sent(*this.apart);
         loop {
             let next = match this.state.as_mut().project() {
                 StateProj::Attempt(attempt) => {

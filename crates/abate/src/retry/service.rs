@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 use abate_core::safety::Safety;
 use abate_core::session::{Session, Traits};
 use bytes::Bytes;
-use http::{Request, Response};
+use http::header::HOST;
+use http::{HeaderValue, Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
@@ -57,7 +58,10 @@ where
         let deadline = scope.earliest_deadline(&request);
         let safety =
             Safety::of(request.method(), request.headers(), request.extensions().get().copied());
-        let nested = Attempt::current().is_some_and(|attempt| attempt.has_target(target));
+        let above = Attempt::current();
+        let marked = request.extensions().get::<Attempt>().copied();
+        let is_ours = |attempt: Attempt| attempt.has_target(target);
+        let nested = above.is_some_and(is_ours) || marked.is_some_and(is_ours);
         let retries = terms.policy.attempts() > 1 && !nested;
 
         let (request, kept) = if retries {
@@ -73,16 +77,24 @@ where
         let traits = Traits { safety, replayable: kept.is_some(), nested };
         let session = Session::new(&terms.policy, deadline, now);
         let mut call = Call::new(Arc::clone(&self.shared), session, traits, kept, deadline, target);
+        // A call that a layer below another retry makes of its own (a token fetch): what becomes of
+        // it is not the other's affair.
+        let apart = above.is_some() && !nested;
+        let _sent = scope.keep_sent(apart);
         let inner = call.send(&scope, &mut self.inner, request, None);
-        ResponseFuture::new(inner, call)
+        ResponseFuture::new(inner, call, apart)
     }
 }
 
-/// Tells whether two requests mean the same thing to a retry: method, authority and path.
+/// Tells whether two requests mean the same thing to a retry: method, authority (or `Host`) and
+/// path.
 fn target<B>(request: &Request<B>) -> u64 {
     let mut hasher = DefaultHasher::default();
     request.method().as_str().hash(&mut hasher);
-    request.uri().authority().map(|authority| authority.as_str()).hash(&mut hasher);
+    match request.uri().authority() {
+        Some(authority) => authority.as_str().as_bytes().hash(&mut hasher),
+        None => request.headers().get(HOST).map(HeaderValue::as_bytes).hash(&mut hasher),
+    }
     request.uri().path().hash(&mut hasher);
     hasher.finish()
 }

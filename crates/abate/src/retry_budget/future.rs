@@ -13,7 +13,7 @@ use http::Response;
 use pin_project::pin_project;
 use tower_service::Service;
 
-use super::service::Terms;
+use super::terms::Terms;
 use crate::context::Scope;
 use crate::delayed::Delayed;
 use crate::error::{BoxError, Error};

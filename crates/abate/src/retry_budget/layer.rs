@@ -6,7 +6,7 @@ use http::HeaderName;
 use tower_layer::Layer;
 
 use super::RetryBudget;
-use super::service::Terms;
+use super::terms::Terms;
 use crate::budget::BudgetHandle;
 
 /// Puts the repeats of any retry above on a budget; see the [module](crate::retry_budget).

@@ -68,6 +68,7 @@
 pub mod future;
 mod layer;
 mod service;
+mod terms;
 
 pub use self::layer::RetryBudgetLayer;
 pub use self::service::RetryBudget;

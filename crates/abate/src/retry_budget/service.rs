@@ -1,62 +1,18 @@
-use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use abate_core::budget::{Denied, Grant};
-use abate_core::classify::{Statuses, Transient};
-use http::{HeaderName, Request, Response};
+use abate_core::classify::Transient;
+use http::{Request, Response};
 use tower_service::Service;
 
 use super::future::{Account, ResponseFuture};
-use crate::budget::BudgetHandle;
-use crate::context::{Attempt, Scope};
+use super::terms::Terms;
+use crate::context::Scope;
 use crate::delayed::Delayed;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::observe;
-
-/// After this many failures without a single mark it is told that nobody seems to mark repeats.
-const FAILURES_WITHOUT_MARK: u32 = 20;
-
-/// What a layer decides by.
-#[derive(Debug)]
-pub(super) struct Terms {
-    pub(super) budget: BudgetHandle,
-    pub(super) retry_on: Statuses,
-    pub(super) header: Option<HeaderName>,
-    /// Failures seen while no repeat was ever marked; past the limit once one was, or it was told.
-    unmarked: AtomicU32,
-}
-
-impl Terms {
-    pub(super) const fn new(
-        budget: BudgetHandle,
-        retry_on: Statuses,
-        header: Option<HeaderName>,
-    ) -> Self {
-        Self { budget, retry_on, header, unmarked: AtomicU32::new(0) }
-    }
-
-    /// A first attempt failed: a retry above would repeat it now, and mark it.
-    pub(super) fn note_failure(&self) {
-        // Relaxed: a count that has an effect once.
-        if self.unmarked.load(Relaxed) <= FAILURES_WITHOUT_MARK
-            && self.unmarked.fetch_add(1, Relaxed) == FAILURES_WITHOUT_MARK
-        {
-            observe::unmarked();
-        }
-    }
-
-    /// Which attempt a request is, if anything tells.
-    fn attempt<B>(&self, request: &Request<B>) -> Option<Attempt> {
-        let marked = request.extensions().get::<Attempt>().copied().or_else(Attempt::current);
-        marked.or_else(|| {
-            let value = request.headers().get(self.header.as_ref()?)?;
-            value.to_str().ok()?.trim().parse().ok().map(Attempt::new)
-        })
-    }
-}
 
 /// The service of [`RetryBudgetLayer`](super::RetryBudgetLayer).
 #[derive(Debug, Clone)]
@@ -113,8 +69,7 @@ impl<S> RetryBudget<S> {
     where
         S: Service<Request<B>, Response = Response<ResBody>> + Clone,
     {
-        // Relaxed: a count that has an effect once; repeats are marked, so nothing is to be told.
-        self.terms.unmarked.store(u32::MAX, Relaxed);
+        self.terms.note_mark();
         let now = scope.now();
         let (grant, wait) = match self.pay(scope, &request) {
             Ok(paid) => paid,
@@ -133,10 +88,9 @@ impl<S> RetryBudget<S> {
             return ResponseFuture::new(Delayed::running(call), Some(account));
         }
         scope.set_sent(None);
-        let fresh = self.inner.clone();
-        let ready = mem::replace(&mut self.inner, fresh);
         let account = Account::repeat(terms, grant, scope);
-        ResponseFuture::new(Delayed::held(ready, request, now + wait), Some(account))
+        let held = Delayed::held(self.inner.clone(), request, now + wait);
+        ResponseFuture::new(held, Some(account))
     }
 
     /// A token and a slot, and how long to wait for it. Why it is repeated, nobody says here.

@@ -1,0 +1,302 @@
+//! What our layers allocate beyond what the client below does: nothing, for a call that succeeds.
+//!
+//! Counted on one thread, which polls by itself: no runtime takes part, but for its timers.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use abate::{
+    AttemptTimeoutLayer, BreakerState, CircuitBreakerLayer, ConcurrencyLimitLayer, DeadlineLayer,
+    Error, ErrorKind, Policy, PolicyBuilder, ReplayBody, RetryAfterLayer, RetryBudgetLayer,
+    RetryLayer, Stack,
+};
+use allocation_counter::{measure, opt_out};
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use http_body::Body;
+use http_body_util::{Empty, Full};
+use tokio::runtime::{Builder, Runtime};
+use tower::{Layer, Service};
+
+/// The first calls fill the pool of their thread.
+const WARM_UP: usize = 3;
+
+/// Answers without a box, at once or when it is polled for the second time.
+#[derive(Debug, Clone)]
+struct Bare {
+    pending: bool,
+    status: Arc<AtomicU16>,
+}
+
+impl Bare {
+    fn new(pending: bool) -> Self {
+        Self { pending, status: Arc::new(AtomicU16::new(200)) }
+    }
+}
+
+impl<B> Service<Request<B>> for Bare {
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = BareFuture<B>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> BareFuture<B> {
+        // Relaxed: set by the thread that reads it.
+        let status = self.status.load(Ordering::Relaxed);
+        BareFuture { pending: self.pending, status, request: Some(request) }
+    }
+}
+
+struct BareFuture<B> {
+    pending: bool,
+    status: u16,
+    request: Option<Request<B>>,
+}
+
+impl<B> Unpin for BareFuture<B> {}
+
+impl<B> Future for BareFuture<B> {
+    type Output = Result<Response<Full<Bytes>>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        if std::mem::take(&mut self.pending) {
+            return Poll::Pending;
+        }
+        self.request = None;
+        let mut response = Response::new(Full::new(Bytes::from_static(b"ok")));
+        if let Ok(status) = self.status.try_into() {
+            *response.status_mut() = status;
+        }
+        Poll::Ready(Ok(response))
+    }
+}
+
+/// Time for the layers, which stands still; no I/O.
+fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_time().start_paused(true).build()
+}
+
+/// A request made at run time: none of its parts is static, and each has its own memory.
+fn request<B>(method: Method, uri: String, body: B) -> http::Result<Request<B>> {
+    let mut request = Request::builder().method(method).uri(exact(uri));
+    for nth in 0..8 {
+        let (name, value) = (format!("x-header-{nth}"), format!("value number {nth}"));
+        request = request.header(name, exact(value));
+    }
+    request.body(body)
+}
+
+/// Without spare room, text becomes `Bytes` which allocate when they are first cloned.
+fn exact(text: String) -> String {
+    text.into_boxed_str().into_string()
+}
+
+fn get() -> http::Result<Request<Empty<Bytes>>> {
+    request(Method::GET, format!("http://example.com/items?page={}", 7), Empty::new())
+}
+
+fn with_body(method: Method, length: usize) -> http::Result<Request<Full<Bytes>>> {
+    request(method, format!("/items/{length}"), Full::new(Bytes::from(vec![7; length])))
+}
+
+fn put() -> http::Result<Request<Full<Bytes>>> {
+    with_body(Method::PUT, 1024)
+}
+
+fn post() -> http::Result<Request<Full<Bytes>>> {
+    with_body(Method::POST, 1024)
+}
+
+/// The allocations of one call, to the end of the response body, and what came of it.
+fn allocated<S, B, R>(service: &mut S, request: Request<B>) -> (u64, Result<u16, S::Error>)
+where
+    S: Service<Request<B>, Response = Response<R>>,
+    R: Body + Unpin,
+{
+    let mut outcome = None;
+    let info = measure(|| {
+        let mut cx = Context::from_waker(Waker::noop());
+        while service.poll_ready(&mut cx).is_pending() {}
+        let mut call = std::pin::pin!(service.call(request));
+        let result = loop {
+            if let Poll::Ready(result) = call.as_mut().poll(&mut cx) {
+                break result;
+            }
+        };
+        outcome = Some(result.map(|response| {
+            let status = response.status().as_u16();
+            read(response.into_body());
+            status
+        }));
+    });
+    (info.count_total, outcome.unwrap_or(Ok(0)))
+}
+
+fn read<R: Body + Unpin>(mut body: R) {
+    let mut cx = Context::from_waker(Waker::noop());
+    while let Poll::Ready(Some(Ok(_))) = Pin::new(&mut body).poll_frame(&mut cx) {}
+}
+
+/// Makes calls through `layer` and without it, after some to warm up, and compares.
+#[track_caller]
+fn assert_adds_nothing<L, B, R>(layer: &L, make: impl Fn() -> Request<B>)
+where
+    L: Layer<Bare>,
+    L::Service: Service<Request<B>, Response = Response<R>, Error = Error>,
+    B: Body<Data = Bytes> + Unpin,
+    R: Body + Unpin,
+{
+    for pending in [false, true] {
+        let mut bare = Bare::new(pending);
+        let mut layered = layer.layer(bare.clone());
+        for nth in 0..20 {
+            let (without, with) = (allocated(&mut bare, make()), allocated(&mut layered, make()));
+            assert!(matches!((without.1, with.1), (Ok(200), Ok(200))));
+            if nth >= WARM_UP {
+                let name = std::any::type_name::<L>();
+                assert_eq!(with.0, without.0, "{name}, pending: {pending}, call {nth}");
+            }
+        }
+    }
+}
+
+fn limited() -> PolicyBuilder {
+    Policy::builder().with_concurrency(100)
+}
+
+#[test]
+fn the_stack_allocates_nothing_for_a_call_that_succeeds() {
+    let runtime = runtime().unwrap();
+    let _entered = runtime.enter();
+    for policy in [Policy::default(), limited().build().unwrap()] {
+        assert_adds_nothing(&Stack::new(policy.clone()), || get().unwrap());
+        assert_adds_nothing(&Stack::new(policy.clone()), || put().unwrap());
+        assert_adds_nothing(&Stack::new(policy), || post().unwrap());
+    }
+}
+
+#[test]
+fn no_layer_allocates_anything_for_a_call_that_succeeds() {
+    fn each<B: Body<Data = Bytes> + Unpin>(make: impl Fn() -> Request<B>) {
+        let policy = Policy::default();
+        let long = Duration::from_secs(9);
+        assert_adds_nothing(&RetryLayer::new(policy.clone()), &make);
+        assert_adds_nothing(&RetryLayer::new(policy.clone()).without_budget(), &make);
+        assert_adds_nothing(&RetryBudgetLayer::new(&policy), &make);
+        assert_adds_nothing(&CircuitBreakerLayer::new(&policy), &make);
+        assert_adds_nothing(&RetryAfterLayer::new(), &make);
+        assert_adds_nothing(&ConcurrencyLimitLayer::from_policy(&policy), &make);
+        assert_adds_nothing(&AttemptTimeoutLayer::new(long), &make);
+        assert_adds_nothing(&DeadlineLayer::new(long), &make);
+    }
+    let runtime = runtime().unwrap();
+    let _entered = runtime.enter();
+    each(|| get().unwrap());
+    each(|| put().unwrap());
+    each(|| post().unwrap());
+    let limit = ConcurrencyLimitLayer::new(1).unwrap();
+    assert_adds_nothing(&limit, || get().unwrap());
+}
+
+/// Makes all these calls before any is polled, polls each while all are under way, then ends them.
+fn allocated_together<S, B, R>(service: &mut S, requests: Vec<Request<B>>) -> u64
+where
+    S: Service<Request<B>, Response = Response<R>>,
+    R: Body + Unpin,
+{
+    let mut calls = Vec::with_capacity(requests.len());
+    let info = measure(|| {
+        let mut cx = Context::from_waker(Waker::noop());
+        for request in requests {
+            assert!(service.poll_ready(&mut cx).is_ready());
+            let call = service.call(request);
+            opt_out(|| calls.push(Box::pin(call)));
+        }
+        for call in &mut calls {
+            assert!(call.as_mut().poll(&mut cx).is_pending());
+        }
+        for call in &mut calls {
+            let answered = call.as_mut().poll(&mut cx);
+            assert!(matches!(&answered, Poll::Ready(Ok(_))));
+            if let Poll::Ready(Ok(response)) = answered {
+                read(response.into_body());
+            }
+        }
+        calls.clear();
+    });
+    info.count_total
+}
+
+#[test]
+fn a_hundred_calls_under_way_at_once_allocate_nothing() {
+    let runtime = runtime().unwrap();
+    let _entered = runtime.enter();
+    let mut client = Stack::new(limited().build().unwrap()).layer(Bare::new(true));
+    for round in 0..5 {
+        let mut requests = Vec::new();
+        requests.resize_with(100, || put().unwrap());
+        let allocated = allocated_together(&mut client, requests);
+        assert!(round == 0 || allocated == 0, "{allocated} in round {round}");
+    }
+}
+
+#[test]
+fn a_refusal_by_the_breaker_allocates_its_error_alone() {
+    let runtime = runtime().unwrap();
+    let _entered = runtime.enter();
+    let bare = Bare::new(false);
+    let stack = Stack::new(Policy::default());
+    let mut client = stack.layer(bare.clone());
+    // Relaxed: read by this thread.
+    bare.status.store(503, Ordering::Relaxed);
+    while stack.breaker().state() != BreakerState::Open {
+        assert!(allocated(&mut client, post().unwrap()).1.is_ok());
+        runtime.block_on(tokio::time::advance(Duration::from_millis(100)));
+    }
+    for nth in 0..20 {
+        let (allocations, result) = allocated(&mut client, get().unwrap());
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::BreakerOpen);
+        assert!(nth < WARM_UP || allocations <= 1, "{allocations}");
+    }
+}
+
+#[test]
+fn a_refusal_by_a_full_limit_allocates_its_error_alone() {
+    let runtime = runtime().unwrap();
+    let _entered = runtime.enter();
+    let policy = limited().with_concurrency(1).with_concurrency_wait(Duration::ZERO);
+    let mut client = Stack::new(policy.build().unwrap()).layer(Bare::new(true));
+    let _holder = Box::pin(client.call(get().unwrap()));
+    for nth in 0..20 {
+        let (allocations, result) = allocated(&mut client, get().unwrap());
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::LimitReached);
+        assert!(nth < WARM_UP || allocations <= 1, "{allocations}");
+    }
+}
+
+#[test]
+fn figures_to_report() {
+    let runtime = runtime().unwrap();
+    let _entered = runtime.enter();
+    let mut client = Stack::new(Policy::default()).layer(Bare::new(false));
+    println!("future of the stack: {} B", size_of_val(&client.call(get().unwrap())));
+    println!("future of the bare service: {} B", size_of::<BareFuture<ReplayBody<Empty<Bytes>>>>());
+    let growth = size_of::<ReplayBody<Full<Bytes>>>() - size_of::<Full<Bytes>>();
+    println!("growth of a body: {growth} B");
+    let mut covering = Stack::new(Policy::default()).covering_body().layer(Bare::new(false));
+    let counts: Vec<_> = (0..6).map(|_| allocated(&mut covering, get().unwrap()).0).collect();
+    println!("allocations when bodies are covered: {counts:?}");
+    for length in [4 * 1024, 4 * 1024 + 1, 64 * 1024] {
+        let make = || with_body(Method::PUT, length).unwrap();
+        let counts: Vec<_> = (0..6).map(|_| allocated(&mut client, make()).0).collect();
+        println!("allocations of a PUT of {length} B: {counts:?}");
+    }
+}

@@ -1,0 +1,400 @@
+//! What goes over the wire, and what becomes of it: a real client against a server that is written
+//! out byte by byte.
+
+use std::error::Error as _;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use abate::{
+    BreakerState, CircuitBreakerLayer, ErrorKind, Fault, Jitter, Policy, ReplayBody, Report,
+    ResponseBody, Stack, StackService, StopReason, Tried, TriedResult,
+};
+use anyhow::Context as _;
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client, Error as ClientError};
+use hyper_util::rt::TokioExecutor;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tower::{Layer, ServiceExt};
+
+type Test = anyhow::Result<()>;
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+const PART_OF_A_HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-le";
+const BUSY: &[u8] = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n";
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// What takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The server's end of a connection, and the connection's number, from 0.
+struct Peer {
+    stream: TcpStream,
+    number: usize,
+    notes: UnboundedSender<Vec<u8>>,
+}
+
+impl Peer {
+    async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes).await
+    }
+
+    /// Reads the head of a request; tells how long the body is that follows.
+    async fn head(&mut self) -> io::Result<usize> {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            head.push(self.stream.read_u8().await?.into());
+        }
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        length.map_or(Ok(0), |length| length.parse().map_err(io::Error::other))
+    }
+
+    /// Reads a request to its end.
+    async fn request(&mut self) -> io::Result<Vec<u8>> {
+        let mut body = vec![0; self.head().await?];
+        self.stream.read_exact(&mut body).await?;
+        Ok(body)
+    }
+
+    /// Gives these answers to requests, then OK for ever.
+    async fn serve(mut self, answers: &[&[u8]]) -> io::Result<()> {
+        for answer in answers.iter().chain(std::iter::repeat(&OK)) {
+            self.request().await?;
+            self.send(answer).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells the test.
+    fn note(&self, note: Vec<u8>) -> io::Result<()> {
+        self.notes.send(note).map_err(io::Error::other)
+    }
+}
+
+struct Server {
+    address: SocketAddr,
+    accepted: Arc<AtomicUsize>,
+    notes: UnboundedReceiver<Vec<u8>>,
+}
+
+impl Server {
+    /// Plays `script` on each connection.
+    fn start<F>(script: impl Fn(Peer) -> F + Send + 'static) -> io::Result<Self>
+    where
+        F: Future<Output = io::Result<()>> + Send + 'static,
+    {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(ANY_PORT)?;
+        let listener = socket.listen(16)?;
+        let (address, accepted) = (listener.local_addr()?, Arc::new(AtomicUsize::new(0)));
+        let (sender, notes) = mpsc::unbounded_channel();
+        let server = Self { address, accepted: Arc::clone(&accepted), notes };
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                // Relaxed: a number, read when the call is over.
+                let number = accepted.fetch_add(1, Ordering::Relaxed);
+                tokio::spawn(script(Peer { stream, number, notes: sender.clone() }));
+            }
+        });
+        Ok(server)
+    }
+
+    fn connections(&self) -> usize {
+        // Relaxed: as above.
+        self.accepted.load(Ordering::Relaxed)
+    }
+
+    async fn note(&mut self) -> anyhow::Result<Vec<u8>> {
+        timeout(PATIENCE, self.notes.recv()).await?.context("nothing was noted")
+    }
+
+    fn get(&self) -> Request<Full<Bytes>> {
+        request(Method::GET, self.address, Full::default())
+    }
+}
+
+fn request<B>(method: Method, address: SocketAddr, body: B) -> Request<B> {
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = format!("http://{address}/").parse().unwrap_or_default();
+    request
+}
+
+fn over<L, B>(layer: L) -> L::Service
+where
+    L: Layer<Client<HttpConnector, B>>,
+    B: Body<Data = Bytes> + Send,
+{
+    layer.layer(Client::builder(TokioExecutor::new()).build_http())
+}
+
+fn stack(policy: Policy) -> StackService<Client<HttpConnector, ReplayBody<Full<Bytes>>>> {
+    over(Stack::new(policy))
+}
+
+/// All defaults, with a first wait that is always the same.
+fn steady(base: Duration) -> Policy {
+    Policy::builder().with_base(base).with_jitter(Jitter::None).build().unwrap_or_default()
+}
+
+fn report(response: &Response<ResponseBody<Incoming>>) -> Report {
+    response.extensions().get().cloned().unwrap_or_default()
+}
+
+/// What the attempts came to: a status each, 0 for none.
+fn tried(report: &Report) -> Vec<u16> {
+    let code = |tried: &Tried| match tried.result() {
+        TriedResult::Status(status) => status.as_u16(),
+        _ => 0,
+    };
+    report.tried().iter().map(code).collect()
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_retried_whatever_the_method() -> Test {
+    // Bound, so that nobody else gets the port, and not listening.
+    let closed = TcpSocket::new_v4()?;
+    closed.bind(ANY_PORT)?;
+    for method in [Method::GET, Method::POST] {
+        let request = request(method, closed.local_addr()?, Full::from("data"));
+        let error = stack(Policy::default()).oneshot(request).await.unwrap_err();
+        let what = (error.kind(), error.fault(), error.attempts());
+        assert_eq!(what, (ErrorKind::Client, Fault::Unsent, 3));
+        let source = error.source().and_then(|source| source.downcast_ref());
+        assert!(source.is_some_and(ClientError::is_connect), "{error:?}");
+        let report = error.report().unwrap();
+        assert_eq!(report.stop_reason(), Some(StopReason::Attempts));
+        // At most 100 + 200 ms.
+        assert!(report.elapsed() < Duration::from_millis(1_500), "{report}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_off_is_a_retry_for_a_get_and_an_error_for_a_post() -> Test {
+    // What was sent and is left unread makes the close a reset.
+    for (reads_all, answer) in [(true, ""), (true, PART_OF_A_HEAD), (false, PART_OF_A_HEAD)] {
+        let script = move |mut peer: Peer| async move {
+            match reads_all {
+                _ if peer.number > 0 => return peer.serve(&[]).await,
+                true => drop(peer.request().await?),
+                false => drop(peer.stream.read_u8().await?),
+            }
+            peer.send(answer.as_bytes()).await
+        };
+        let server = Server::start(script)?;
+        let got = stack(Policy::default()).oneshot(server.get()).await?;
+        assert_eq!((tried(&report(&got)), report(&got).stop_reason()), (vec![0, 200], None));
+
+        let server = Server::start(script)?;
+        let post = request(Method::POST, server.address, Full::from("once"));
+        let error = stack(Policy::default()).oneshot(post).await.unwrap_err();
+        let what = (error.kind(), error.fault(), error.attempts(), server.connections());
+        assert_eq!(what, (ErrorKind::Client, Fault::Ambiguous, 1, 1));
+        assert_eq!(error.report().and_then(Report::stop_reason), Some(StopReason::NotIdempotent));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_first_call_of_a_fresh_process_outlasts_two_503s() -> Test {
+    let server = Server::start(|peer| peer.serve(&[BUSY, BUSY]))?;
+    let response = stack(Policy::default()).oneshot(server.get()).await?;
+    assert_eq!(tried(&report(&response)), [503, 503, 200]);
+    assert_eq!(server.connections(), 1, "an answer without a body leaves its connection in use");
+    Ok(())
+}
+
+#[tokio::test]
+async fn retry_after_is_waited_for_to_the_end() -> Test {
+    const LATER: &[u8] = b"HTTP/1.1 503 Busy\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n";
+    let server = Server::start(|peer| peer.serve(&[LATER]))?;
+    let response = stack(Policy::default()).oneshot(server.get()).await?;
+    let report = report(&response);
+    assert_eq!(tried(&report), [503, 200]);
+    // A second and up to a quarter of it.
+    assert!(report.waited() >= Duration::from_secs(1), "{report}");
+    assert!(report.elapsed() < Duration::from_secs(6), "{report}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_discarded_body_that_comes_late_is_drained_and_its_connection_used_again() -> Test {
+    // A machine that stalls for 30 ms gets other chances.
+    for _ in 0..20 {
+        let server = Server::start(|mut peer| async move {
+            peer.request().await?;
+            peer.send(b"HTTP/1.1 503 Busy\r\ncontent-length: 32768\r\n\r\n").await?;
+            sleep(Duration::from_millis(20)).await;
+            peer.send(&[b'x'; 32 * 1024]).await?;
+            peer.serve(&[]).await
+        })?;
+        let response = stack(steady(Duration::from_millis(300))).oneshot(server.get()).await?;
+        assert_eq!(tried(&report(&response)), [503, 200]);
+        if server.connections() == 1 {
+            return Ok(());
+        }
+    }
+    anyhow::bail!("each time the second attempt had to connect anew")
+}
+
+#[tokio::test]
+async fn a_discarded_body_without_end_is_dropped_long_before_the_wait_is_over() -> Test {
+    let mut server = Server::start(|mut peer| async move {
+        if peer.number > 0 {
+            return peer.serve(&[]).await;
+        }
+        peer.request().await?;
+        peer.send(b"HTTP/1.1 503 Busy\r\ncontent-length: 9999999999\r\n\r\n").await?;
+        while peer.send(b"and on, ").await.is_ok() {
+            sleep(Duration::from_millis(5)).await;
+        }
+        peer.note(b"closed".to_vec())
+    })?;
+    let begun = Instant::now();
+    let call = tokio::spawn(stack(steady(Duration::from_secs(2))).oneshot(server.get()));
+    server.note().await?;
+    // 50 ms, and then a word or two until the server notices.
+    assert!((50..1_000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+    assert_eq!((tried(&report(&call.await??)), server.connections()), (vec![503, 200], 2));
+    Ok(())
+}
+
+// BR-10
+#[tokio::test]
+async fn a_body_that_breaks_off_is_an_error_to_its_reader_and_a_failure_to_the_breaker() -> Test {
+    let server = Server::start(|mut peer| async move {
+        peer.request().await?;
+        peer.send(b"HTTP/1.1 200 OK\r\n").await?;
+        match peer.number % 2 {
+            0 => peer.send(b"content-length: 99\r\n\r\nfar from all").await,
+            _ => peer.send(b"transfer-encoding: chunked\r\n\r\nC\r\nfar from all\r\n").await,
+        }
+    })?;
+    let policy = Policy::builder().with_breaker_failure_rate(0.1).with_breaker_minimum_calls(2);
+    let breaker = CircuitBreakerLayer::new(&policy.build()?);
+    let (handle, service) = (breaker.handle(), over(breaker));
+    let begun = Instant::now();
+    while handle.state() == BreakerState::Closed {
+        assert!(begun.elapsed() < PATIENCE, "bodies break, and it does not open");
+        let body = service.clone().oneshot(server.get()).await?.into_body();
+        assert!(body.collect().await.is_err(), "a clean end");
+        // The evidence has to span two seconds.
+        sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
+}
+
+// BR-04
+#[tokio::test]
+async fn a_second_attempt_carries_the_whole_body_whatever_became_of_the_first() -> Test {
+    const SIZE: usize = 8 << 20;
+    let sent: Vec<_> = (0..SIZE).map(|n| ((n * n) >> 16) as u8).collect();
+    // What the server reads of the first attempt before it answers, and after that unless it closes.
+    for (before, after) in [(SIZE, Some(0)), (0, Some(SIZE)), (0, None)] {
+        let mut server = Server::start(move |mut peer| async move {
+            if peer.number == 0 {
+                peer.head().await?;
+                peer.stream.read_exact(&mut vec![0; before]).await?;
+                peer.send(BUSY).await?;
+                let Some(after) = after else { return Ok(()) };
+                peer.stream.read_exact(&mut vec![0; after]).await?;
+            }
+            let body = peer.request().await?;
+            peer.note(body)?;
+            peer.send(OK).await
+        })?;
+        let mut post = request(Method::POST, server.address, Full::from(sent.clone()));
+        post.headers_mut().insert("idempotency-key", HeaderValue::from_static("8e03978e"));
+        let response = timeout(PATIENCE, stack(Policy::default()).oneshot(post)).await??;
+        assert_eq!((response.status(), report(&response).attempts()), (StatusCode::OK, 2));
+        assert!(server.note().await? == sent, "{before}, {after:?}");
+    }
+    Ok(())
+}
+
+// BR-04
+#[tokio::test]
+async fn an_answer_amid_a_stream_is_handed_on_and_the_stream_let_go() -> Test {
+    let server = Server::start(|mut peer| async move {
+        peer.head().await?;
+        peer.stream.read_exact(&mut [0; b"11\r\nthe first of many\r\n".len()]).await?;
+        peer.send(BUSY).await
+    })?;
+    let (parts, mut stream) = mpsc::channel(1);
+    parts.send(io::Result::Ok(Frame::data(Bytes::from_static(b"the first of many")))).await?;
+    let stream = StreamBody::new(futures_util::stream::poll_fn(move |cx| stream.poll_recv(cx)));
+    let put = request(Method::PUT, server.address, stream);
+    let response = timeout(PATIENCE, over(Stack::new(Policy::default())).oneshot(put)).await??;
+    let report = report(&response);
+    assert_eq!(tried(&report), [503]);
+    assert_eq!(report.stop_reason(), Some(StopReason::BodyNotReplayable));
+    timeout(PATIENCE, parts.closed()).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_more_bodies_are_open_than_the_limit_allows() -> Test {
+    static OPEN: AtomicUsize = AtomicUsize::new(0);
+    let mut server = Server::start(|mut peer| async move {
+        loop {
+            peer.request().await?;
+            // Relaxed: a number that orders nothing; so below.
+            peer.note(vec![b'x'; OPEN.fetch_add(1, Ordering::Relaxed) + 1])?;
+            peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n").await?;
+            for _ in 0..4 {
+                peer.send(b"xx").await?;
+                sleep(Duration::from_millis(10)).await;
+            }
+            OPEN.fetch_sub(1, Ordering::Relaxed);
+            peer.send(b"xx").await?;
+        }
+    })?;
+    let policy = Policy::builder().with_concurrency(2).with_concurrency_wait(PATIENCE);
+    let stack = Stack::new(policy.build()?);
+    let (limit, service) = (stack.limit(), over(stack));
+    let mut calls = JoinSet::new();
+    for _ in 0..10 {
+        let call = service.clone().oneshot(server.get());
+        calls.spawn(async { anyhow::Ok(call.await?.into_body().collect().await?.to_bytes()) });
+    }
+    while let Some(body) = calls.join_next().await {
+        assert_eq!(body??, "xxxxxxxxxx");
+    }
+    let open: Vec<_> = std::iter::from_fn(|| server.notes.try_recv().ok()).collect();
+    assert_eq!((open.len(), open.iter().map(Vec::len).max()), (10, Some(2)), "{open:?}");
+    assert_eq!(limit.in_use(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_attempt_at_a_hung_server_ends_in_time_with_its_connection() -> Test {
+    const TIMEOUT: Duration = Duration::from_millis(100);
+    let mut server = Server::start(|mut peer| async move {
+        if peer.number == 2 {
+            return peer.serve(&[]).await;
+        }
+        peer.request().await?;
+        peer.stream.read_to_end(&mut Vec::new()).await?;
+        peer.note(b"closed".to_vec())
+    })?;
+    let policy = Policy::builder().with_attempt_timeout(TIMEOUT).build()?;
+    let response = stack(policy).oneshot(server.get()).await?;
+    let report = report(&response);
+    assert_eq!(tried(&report), [0, 0, 200]);
+    assert!((TIMEOUT * 2..TIMEOUT * 10).contains(&(report.elapsed() - report.waited())));
+    for _ in 0..2 {
+        assert_eq!(server.note().await?, b"closed");
+    }
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! Each of our layers around a service, in one shape, so that one test can go over all of them.
+
+use abate::{
+    AttemptTimeoutLayer, BoxError, BreakerHandle, BudgetHandle, CircuitBreakerLayer,
+    ConcurrencyLimitHandle, ConcurrencyLimitLayer, DeadlineLayer, Error, Policy, ReplayBody,
+    RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
+};
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use tower::util::BoxCloneSyncService;
+use tower::{Layer, Service, ServiceExt};
+
+use crate::probe::{Probe, ProbeHandle};
+
+/// Any of our services, over any that answers with the body of a probe.
+pub type Client = BoxCloneSyncService<Request<Full<Bytes>>, Response<AnyBody>, Error>;
+
+/// Any body that ends in the body of a probe.
+pub type AnyBody = BoxBody<Bytes, BoxError>;
+
+/// Our layers, and all of them together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// [`RetryLayer`]
+    Retry,
+    /// [`CircuitBreakerLayer`]
+    CircuitBreaker,
+    /// [`RetryAfterLayer`]
+    RetryAfter,
+    /// [`ConcurrencyLimitLayer`]
+    ConcurrencyLimit,
+    /// [`AttemptTimeoutLayer`]
+    AttemptTimeout,
+    /// [`DeadlineLayer`]
+    Deadline,
+    /// [`RetryBudgetLayer`]
+    RetryBudget,
+    /// [`Stack`]
+    Stack,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Retry,
+        Self::CircuitBreaker,
+        Self::RetryAfter,
+        Self::ConcurrencyLimit,
+        Self::AttemptTimeout,
+        Self::Deadline,
+        Self::RetryBudget,
+        Self::Stack,
+    ];
+
+    /// Those that try again.
+    pub const RETRYING: [Self; 2] = [Self::Retry, Self::Stack];
+
+    /// Whether it tries again.
+    #[must_use]
+    pub fn retries(self) -> bool {
+        Self::RETRYING.contains(&self)
+    }
+}
+
+/// A service that both a retry layer and the others can stand on.
+pub trait Inner: Below<Request<Full<Bytes>>> + Below<Request<ReplayBody<Full<Bytes>>>> {}
+
+impl<S> Inner for S where S: Below<Request<Full<Bytes>>> + Below<Request<ReplayBody<Full<Bytes>>>> {}
+
+/// A service that answers requests `R`.
+pub trait Below<R>:
+    Service<
+        R,
+        Response = Response<Self::Body>,
+        Error: Into<BoxError> + 'static,
+        Future: Send + 'static,
+    > + Clone
+    + Send
+    + Sync
+    + 'static
+{
+    /// The body of its responses.
+    type Body: Body<Data = Bytes, Error: Into<BoxError>> + Send + Sync + 'static;
+}
+
+impl<S, R, B> Below<R> for S
+where
+    S: Service<R, Response = Response<B>> + Clone + Send + Sync + 'static,
+    S::Error: Into<BoxError> + 'static,
+    S::Future: Send + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Sync + 'static,
+{
+    type Body = B;
+}
+
+/// A layer around a service, with all that can be watched.
+#[derive(Debug, Clone)]
+pub struct Rig {
+    /// Which layer it is.
+    pub kind: Kind,
+    /// The service.
+    pub client: Client,
+    /// The retry budget, where there is one.
+    pub budget: Option<BudgetHandle>,
+    /// The breaker, where there is one.
+    pub breaker: Option<BreakerHandle>,
+    /// The concurrency limit, where there is one.
+    pub limit: Option<ConcurrencyLimitHandle>,
+}
+
+impl Rig {
+    /// The layer of that kind, by `policy`, around `inner`.
+    pub fn new<S: Inner>(kind: Kind, policy: &Policy, inner: S) -> Self {
+        if kind.retries() {
+            Self::retrying(kind, policy, inner)
+        } else {
+            Self::plain(kind, policy, inner)
+        }
+    }
+
+    /// The same around a probe.
+    #[must_use]
+    pub fn over(kind: Kind, policy: &Policy, probe: Probe) -> (Self, ProbeHandle) {
+        let handle = probe.handle();
+        (Self::new(kind, policy, probe), handle)
+    }
+
+    /// A layer that tries again; the whole stack for every other.
+    pub fn retrying<S>(kind: Kind, policy: &Policy, inner: S) -> Self
+    where
+        S: Below<Request<ReplayBody<Full<Bytes>>>>,
+    {
+        if kind == Kind::Retry {
+            let layer = RetryLayer::new(policy.clone());
+            let rig = Self::of(kind, layer.layer(inner));
+            return Self { budget: layer.budget(), ..rig };
+        }
+        let stack = Stack::new(policy.clone());
+        Self {
+            budget: stack.budget(),
+            breaker: Some(stack.breaker()),
+            limit: Some(stack.limit()),
+            ..Self::of(Kind::Stack, stack.layer(inner))
+        }
+    }
+
+    /// A layer that does not try again; the deadline for every other.
+    pub fn plain<S>(kind: Kind, policy: &Policy, inner: S) -> Self
+    where
+        S: Below<Request<Full<Bytes>>>,
+    {
+        match kind {
+            Kind::CircuitBreaker => {
+                let layer = CircuitBreakerLayer::new(policy);
+                let rig = Self::of(kind, layer.layer(inner));
+                Self { breaker: Some(layer.handle()), ..rig }
+            }
+            Kind::RetryAfter => Self::of(kind, RetryAfterLayer::new().layer(inner)),
+            Kind::ConcurrencyLimit => {
+                let layer = ConcurrencyLimitLayer::from_policy(policy);
+                let rig = Self::of(kind, layer.layer(inner));
+                Self { limit: Some(layer.handle()), ..rig }
+            }
+            Kind::AttemptTimeout => {
+                Self::of(kind, AttemptTimeoutLayer::new(policy.attempt_timeout()).layer(inner))
+            }
+            Kind::RetryBudget => {
+                let layer = RetryBudgetLayer::new(policy);
+                let rig = Self::of(kind, layer.layer(inner));
+                Self { budget: Some(layer.budget()), ..rig }
+            }
+            Kind::Deadline | Kind::Retry | Kind::Stack => {
+                let layer = DeadlineLayer::new(policy.total_timeout());
+                Self::of(Kind::Deadline, layer.layer(inner))
+            }
+        }
+    }
+
+    fn of<S, B>(kind: Kind, service: S) -> Self
+    where
+        S: Service<Request<Full<Bytes>>, Response = Response<B>, Error = Error>,
+        S: Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Sync + 'static,
+    {
+        let boxed = |response: Response<B>| response.map(|body| body.map_err(Into::into).boxed());
+        let client = BoxCloneSyncService::new(service.map_response(boxed));
+        Self { kind, client, budget: None, breaker: None, limit: None }
+    }
+
+    /// The tokens in stock; none without a budget.
+    #[must_use]
+    pub fn tokens(&self) -> Option<f64> {
+        self.budget.as_ref().map(BudgetHandle::tokens)
+    }
+
+    /// The permits in use; 0 without a limit.
+    #[must_use]
+    pub fn in_use(&self) -> u32 {
+        self.limit.as_ref().map_or(0, ConcurrencyLimitHandle::in_use)
+    }
+}
+
+/// A call, from readiness to the end of the body.
+///
+/// # Errors
+///
+/// Those of the client; one of the body stands in the response.
+pub async fn call(client: Client) -> Result<Response<Result<Bytes, BoxError>>, Error> {
+    let (head, body) = client.oneshot(get()).await?.into_parts();
+    let body = body.collect().await.map(http_body_util::Collected::to_bytes);
+    Ok(Response::from_parts(head, body))
+}
+
+/// A request that may be repeated.
+#[must_use]
+pub fn get() -> Request<Full<Bytes>> {
+    Request::new(Full::default())
+}
