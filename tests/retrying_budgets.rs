@@ -55,11 +55,11 @@ async fn a_fresh_process_has_all_attempts_for_its_first_failing_call() -> Tested
 async fn a_retry_costs_one_token_and_five_successes_earn_one() -> Tested {
     let layer = poor()?;
     let tokens = || layer.budget().map_or(0.0, |budget| budget.tokens());
-    assert_eq!(tokens(), 1.0);
+    assert_eq!(tokens(), 1.5);
     earn(&layer, 5).await?;
-    assert!((tokens() - 2.0).abs() < 1e-6, "{}", tokens());
+    assert!((tokens() - 2.5).abs() < 1e-6, "{}", tokens());
     assert_eq!(attempts(&layer).await?, 2);
-    assert!(tokens() > 0.98 && tokens() <= 1.0, "{}", tokens());
+    assert!(tokens() > 1.48 && tokens() <= 1.5, "{}", tokens());
     Ok(())
 }
 

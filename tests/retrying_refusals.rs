@@ -41,7 +41,7 @@ async fn an_open_breaker_ends_a_call_at_once_and_costs_nothing() -> Tested {
         assert_eq!(error.report().and_then(Report::stop_reason), Some(StopReason::Refused));
     }
     assert_eq!((script.count(), start.elapsed()), (0, millis(0)));
-    assert_eq!(layer.budget().map(|budget| budget.tokens()), Some(2.0));
+    assert_eq!(layer.budget().map(|budget| budget.tokens()), Some(2.5));
     assert_eq!(layer.budget().map(|budget| budget.pace()), Some(0.0), "nor is it a call");
 
     sleep(seconds(2)).await;

@@ -106,8 +106,8 @@ async fn each_transition_and_each_refusal_of_a_breaker_is_told_once() -> Tested 
 
 #[tokio::test(start_paused = true)]
 async fn a_budget_that_is_empty_is_told_as_the_reason() -> Tested {
-    let layer = RetryLayer::new(Policy::builder().with_budget_floor(0.0).build()?);
-    let service = layer.layer(Script::of([Answer::status(503)]));
+    let policy = Policy::builder().with_attempts(2).with_budget_floor(0.0).build()?;
+    let service = RetryLayer::new(policy).layer(Script::of([Answer::status(503)]));
     service.clone().oneshot(get()).await?;
     let events = Events::listen();
     service.oneshot(get()).await?;
