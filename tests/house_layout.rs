@@ -11,7 +11,7 @@ const LADDER: [&[&str]; 9] = [
     &["outcome"],
     &["retry_after", "safety"],
     &["classify"],
-    &["backoff", "budget", "breaker"],
+    &["backoff", "budget", "breaker", "cooldown"],
     &["fleet"],
     &["policy"],
     &["session"],

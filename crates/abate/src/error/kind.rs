@@ -11,6 +11,8 @@ pub enum ErrorKind {
     BreakerOpen,
     /// As many calls as the concurrency limit allows are in flight, and none ended in time.
     LimitReached,
+    /// The dependency asked to be left alone, and its time has not come.
+    CoolingDown,
     /// The attempt took longer than its timeout.
     AttemptTimeout,
     /// The call's deadline has passed.
@@ -25,6 +27,7 @@ impl ErrorKind {
             Self::Client => "the client failed",
             Self::BreakerOpen => "the circuit breaker is open",
             Self::LimitReached => "the concurrency limit is reached",
+            Self::CoolingDown => "the dependency asked to be left alone",
             Self::AttemptTimeout => "the attempt timed out",
             Self::Deadline => "the deadline has passed",
             Self::RetryRefused(_) => "the retry was not sent",
@@ -34,7 +37,9 @@ impl ErrorKind {
     pub(super) const fn fault(self) -> Fault {
         match self {
             Self::Client | Self::AttemptTimeout => Fault::Ambiguous,
-            Self::BreakerOpen | Self::LimitReached | Self::RetryRefused(_) => Fault::Local,
+            Self::BreakerOpen | Self::LimitReached | Self::CoolingDown | Self::RetryRefused(_) => {
+                Fault::Local
+            }
             Self::Deadline => Fault::Cancelled,
         }
     }

@@ -12,7 +12,7 @@ use abate_core::deadline::Deadline;
 use abate_core::outcome::{Fault, Outcome};
 use abate_core::session::{Decision, Retry, Session, Stop, StopReason, Traits};
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
@@ -34,6 +34,8 @@ pub(super) struct Call<S> {
     /// What the layers below are to see.
     deadline: Deadline,
     target: u64,
+    /// The attempt that this call is for a retry above, which does the retrying then.
+    above: Option<Attempt>,
     /// Whether the present attempt has left our own layers.
     sent: bool,
     /// What pays for the present attempt, until it is sent.
@@ -57,9 +59,10 @@ impl<S> Call<S> {
         kept: Option<Kept>,
         deadline: Deadline,
         target: u64,
+        above: Option<Attempt>,
     ) -> Self {
         let (sent, grant, past) = (false, None, None);
-        Self { shared, session, traits, kept, deadline, target, sent, grant, past }
+        Self { shared, session, traits, kept, deadline, target, above, sent, grant, past }
     }
 
     /// Sends an attempt through a service that is ready.
@@ -190,8 +193,28 @@ impl<S> Call<S> {
         B: Body<Data = Bytes> + Unpin,
     {
         let mut request = self.kept.as_ref()?.request()?;
-        request.extensions_mut().insert(self.attempt());
+        self.mark(&mut request, true);
         Some(request)
+    }
+
+    /// Tells those below which attempt it is, as far as they are to know.
+    #[inline]
+    pub(super) fn mark<B: Body>(&self, request: &mut Request<ReplayBody<B>>, repeat: bool) {
+        let terms = &self.shared.terms;
+        if self.above.is_some() {
+            // Told by the retry above, in its own words.
+            return;
+        }
+        if repeat || terms.spawned {
+            request.extensions_mut().insert(self.attempt());
+        }
+        if terms.spawned && self.deadline != Deadline::NEVER {
+            request.extensions_mut().insert(self.deadline);
+        }
+        if let Some(name) = &terms.header {
+            let number = HeaderValue::from(self.attempt().number());
+            request.headers_mut().insert(name.clone(), number);
+        }
     }
 
     fn end<B>(
@@ -241,6 +264,9 @@ impl<S> Call<S> {
     }
 
     fn attempt(&self) -> Attempt {
+        if let Some(above) = self.above {
+            return above;
+        }
         let budget = self.shared.terms.budget.as_ref().map(BudgetHandle::id);
         Attempt::of(self.session.attempts().saturating_add(1), self.target, budget)
     }

@@ -3,7 +3,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use abate_core::policy::Policy;
-use abate_core::rng::Seed;
+use abate_core::rng::{Seed, Streams};
+use http::HeaderName;
 use tower_layer::Layer;
 
 use super::Retry;
@@ -35,23 +36,37 @@ impl RetryLayer {
     /// Pays for retries from `budget`, which other layers may share.
     #[must_use]
     pub fn with_budget(self, budget: BudgetHandle) -> Self {
-        let terms = &self.terms;
-        Self::of(Terms::new(terms.policy.clone(), Some(budget), terms.streams.seed()))
+        self.changed(|terms| terms.budget = Some(budget))
     }
 
     /// Retries without a budget. In an outage this multiplies the load by the number of attempts;
     /// nothing but a fixed, small number of callers makes that safe.
     #[must_use]
     pub fn without_budget(self) -> Self {
-        let terms = &self.terms;
-        Self::of(Terms::new(terms.policy.clone(), None, terms.streams.seed()))
+        self.changed(|terms| terms.budget = None)
     }
 
     /// Draws the same jitter in every run: for tests.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
-        let terms = &self.terms;
-        Self::of(Terms::new(terms.policy.clone(), terms.budget.clone(), Seed::new(seed)))
+        self.changed(|terms| terms.streams = Streams::new(Seed::new(seed)))
+    }
+
+    /// Tells the server in the header `name` which attempt it sees, from 1. Whatever stands there
+    /// already is replaced.
+    #[must_use]
+    pub fn with_attempt_header(self, name: HeaderName) -> Self {
+        self.changed(|terms| terms.header = Some(name))
+    }
+
+    /// Lets layers below that run in another task (behind a [`Buffer`]) know what those in the same
+    /// task do: the attempt, so that a retry among them stands down, and the deadline. It costs
+    /// each request an insert into its extensions.
+    ///
+    /// [`Buffer`]: https://docs.rs/tower/latest/tower/buffer/
+    #[must_use]
+    pub fn through_spawned_layers(self) -> Self {
+        self.changed(|terms| terms.spawned = true)
     }
 
     /// The budget, unless there is none.
@@ -62,6 +77,10 @@ impl RetryLayer {
 
     fn of(terms: Terms) -> Self {
         Self { terms: Arc::new(terms) }
+    }
+
+    fn changed(self, change: impl FnOnce(&mut Terms)) -> Self {
+        Self::of(self.terms.changed(change))
     }
 }
 

@@ -58,28 +58,29 @@ where
         let deadline = scope.earliest_deadline(&request);
         let safety =
             Safety::of(request.method(), request.headers(), request.extensions().get().copied());
-        let above = Attempt::current();
+        let around = Attempt::current();
         let marked = request.extensions().get::<Attempt>().copied();
-        let is_ours = |attempt: Attempt| attempt.has_target(target);
-        let nested = above.is_some_and(is_ours) || marked.is_some_and(is_ours);
-        let retries = terms.policy.attempts() > 1 && !nested;
+        let above = [around, marked].into_iter().flatten().find(|it| it.has_target(target));
+        let retries = terms.policy.attempts() > 1 && above.is_none();
 
-        let (request, kept) = if retries {
+        let (mut request, kept) = if retries {
             let request = request.map(ReplayBody::new);
             let kept = Kept::of(&request);
             (request, kept)
         } else {
-            if nested {
+            if above.is_some() {
                 terms.stand_down();
             }
             (request.map(ReplayBody::once), None)
         };
-        let traits = Traits { safety, replayable: kept.is_some(), nested };
+        let traits = Traits { safety, replayable: kept.is_some(), nested: above.is_some() };
         let session = Session::new(&terms.policy, deadline, now);
-        let mut call = Call::new(Arc::clone(&self.shared), session, traits, kept, deadline, target);
+        let shared = Arc::clone(&self.shared);
+        let mut call = Call::new(shared, session, traits, kept, deadline, target, above);
+        call.mark(&mut request, false);
         // A call that a layer below another retry makes of its own (a token fetch): what becomes of
         // it is not the other's affair.
-        let apart = above.is_some() && !nested;
+        let apart = around.is_some() && above.is_none();
         let _sent = scope.keep_sent(apart);
         let inner = call.send(&scope, &mut self.inner, request, None);
         ResponseFuture::new(inner, call, apart)

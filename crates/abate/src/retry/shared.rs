@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use abate_core::policy::Policy;
 use abate_core::rng::{Seed, Streams};
 use abate_core::session::Bounds;
+use http::HeaderName;
 
 use crate::budget::BudgetHandle;
 use crate::observe;
@@ -14,12 +15,32 @@ pub(super) struct Terms {
     pub(super) policy: Policy,
     pub(super) budget: Option<BudgetHandle>,
     pub(super) streams: Streams,
+    /// The header that tells the server which attempt it sees.
+    pub(super) header: Option<HeaderName>,
+    /// Whether layers below run in another task.
+    pub(super) spawned: bool,
     stood_down: Once,
 }
 
 impl Terms {
     pub(super) const fn new(policy: Policy, budget: Option<BudgetHandle>, seed: Seed) -> Self {
-        Self { policy, budget, streams: Streams::new(seed), stood_down: Once::new() }
+        Self {
+            policy,
+            budget,
+            streams: Streams::new(seed),
+            header: None,
+            spawned: false,
+            stood_down: Once::new(),
+        }
+    }
+
+    /// The same terms for another layer, changed.
+    pub(super) fn changed(&self, change: impl FnOnce(&mut Self)) -> Self {
+        let mut terms = Self::new(self.policy.clone(), self.budget.clone(), self.streams.seed());
+        terms.header.clone_from(&self.header);
+        terms.spawned = self.spawned;
+        change(&mut terms);
+        terms
     }
 
     /// Says, the first time, that a retry above does the retrying.
