@@ -11,3 +11,8 @@ pub mod script;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
+
+/// The code in the migration guide, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/migration.md")]
+pub struct Migration;

@@ -1,7 +1,7 @@
 //! What an error means for a repeat, found by the types in its chain and never by its text.
 
 use std::error::Error as StdError;
-use std::io;
+use std::{fmt, io};
 
 use abate_core::outcome::Fault;
 
@@ -28,6 +28,66 @@ pub fn of(error: &(dyn StdError + 'static)) -> Fault {
     chain(error).find_map(known).unwrap_or(Fault::Ambiguous)
 }
 
+/// An error that says itself what it means for a repeat.
+///
+/// For clients whose errors are not known here, and for [tests](crate::test): [`of`] believes it,
+/// whatever it was made from.
+///
+/// # Examples
+///
+/// ```
+/// use abate::{Fault, fault};
+///
+/// // A client that was still waiting for a connection of its pool:
+/// let error = fault::Known::new(Fault::Unsent).with_source("the pool is empty");
+/// assert_eq!(fault::of(&error), Fault::Unsent);
+/// ```
+#[derive(Debug)]
+pub struct Known {
+    fault: Fault,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Known {
+    /// An error that means `fault`.
+    #[must_use]
+    pub const fn new(fault: Fault) -> Self {
+        Self { fault, source: None }
+    }
+
+    /// The same, because of `source`.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// What it means.
+    #[must_use]
+    pub const fn fault(&self) -> Fault {
+        self.fault
+    }
+}
+
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.fault {
+            Fault::Unsent => "the request was not sent",
+            Fault::Ambiguous => "the connection broke after the request was sent",
+            Fault::Permanent => "the request cannot succeed",
+            Fault::Local => "the request was refused on our own side",
+            Fault::Cancelled => "the request was cancelled",
+            _ => "the request failed",
+        })
+    }
+}
+
+impl StdError for Known {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
 /// An error and all its sources, also those that an [`io::Error`] holds and its `source` skips.
 pub(crate) fn chain<'a>(
     error: &'a (dyn StdError + 'static),
@@ -43,6 +103,9 @@ fn below<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 
 }
 
 fn known(error: &(dyn StdError + 'static)) -> Option<Fault> {
+    if let Some(known) = error.downcast_ref::<Known>() {
+        return Some(known.fault);
+    }
     if let Some(io) = error.downcast_ref::<io::Error>() {
         return of_io(io.kind());
     }
@@ -86,8 +149,8 @@ mod tests {
     #[derive(Debug)]
     struct Wrapped(io::Error);
 
-    impl std::fmt::Display for Wrapped {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    impl fmt::Display for Wrapped {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("connection refused, it says")
         }
     }
@@ -110,6 +173,15 @@ mod tests {
     }
 
     #[test]
+    fn an_error_that_knows_its_fault_is_believed_wherever_it_stands() {
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        let known = Known::new(Fault::Permanent).with_source(refused);
+        assert_eq!(known.source().unwrap().to_string(), "connection refused");
+        assert_eq!(of(&known), known.fault());
+        assert_eq!(of(&Wrapped(io::Error::other(known))), Fault::Permanent);
+    }
+
+    #[test]
     fn a_reset_is_ambiguous() {
         for kind in [io::ErrorKind::ConnectionReset, io::ErrorKind::UnexpectedEof] {
             assert_eq!(of(&io::Error::from(kind)), Fault::Ambiguous);
@@ -119,8 +191,8 @@ mod tests {
     #[derive(Debug)]
     struct Circle;
 
-    impl std::fmt::Display for Circle {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    impl fmt::Display for Circle {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("round and round")
         }
     }

@@ -13,6 +13,8 @@ pub mod deadline;
 mod delayed;
 mod error;
 pub mod fault;
+#[cfg(feature = "axum")]
+mod into_response;
 mod observe;
 mod permits;
 mod report;
@@ -21,6 +23,7 @@ pub mod retry_after;
 pub mod retry_budget;
 pub mod scope;
 pub mod stack;
+pub mod test;
 mod timer;
 
 /// The decisions behind the layers, for queue workers and tests that have no tower.

@@ -77,6 +77,14 @@ pub struct Backoff {
 }
 
 impl Backoff {
+    /// No wait at all: for tests. Callers that retry like this hit a dependency in trouble together.
+    pub const NONE: Self = Self {
+        base: Duration::ZERO,
+        curve: Curve::Fixed,
+        cap: Duration::ZERO,
+        jitter: Jitter::None,
+    };
+
     /// The waits of Sidekiq 7: `count⁴ + 15 + U(0, 10 × (count + 1))` seconds, for jobs that have
     /// days (the 25 retries of its default take 20 of them).
     pub const SIDEKIQ: Self = Self {

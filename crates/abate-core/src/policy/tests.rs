@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::{Policy, PolicyBuilder};
-use crate::backoff::Curve;
+use crate::backoff::{Backoff, Curve};
 use crate::classify::Transient;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -13,6 +13,12 @@ fn problems(builder: PolicyBuilder) -> Vec<&'static str> {
 #[test]
 fn the_untouched_builder_gives_the_default_policy() {
     assert_eq!(Policy::builder().build(), Ok(Policy::default()));
+}
+
+#[test]
+fn a_policy_without_backoff_is_one_that_could_be_built() {
+    let built = Policy::builder().with_backoff(Backoff::NONE).build();
+    assert_eq!(built, Ok(Policy::default().without_backoff()));
 }
 
 /// A change of a default is a change of behaviour for everyone, and is made here too.

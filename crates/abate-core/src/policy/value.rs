@@ -45,6 +45,14 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// The same policy without waits of its own between attempts: for tests in which time cannot
+    /// be paused. What a server asks for is waited for all the same.
+    #[must_use]
+    pub const fn without_backoff(mut self) -> Self {
+        self.backoff = Backoff::NONE;
+        self
+    }
+
     /// The most attempts of a call, the first included.
     #[must_use]
     pub const fn attempts(&self) -> u32 {

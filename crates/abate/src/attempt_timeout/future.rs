@@ -9,7 +9,7 @@ use http::Response;
 use http_body::Body;
 use pin_project::pin_project;
 
-use crate::body::{Carry, Guards, ResponseBody, Wrap};
+use crate::body::{Carry, Held, ResponseBody, Wrap};
 use crate::context::Scope;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::observe;
@@ -54,12 +54,9 @@ where
         let _scope = Scope::poll();
         if let Some(inner) = this.inner.as_mut().as_pin_mut() {
             if let Poll::Ready(result) = inner.poll(cx) {
-                let guards = match this.covers_body {
-                    true => Guards::end(*this.end, *this.kind),
-                    false => Guards::default(),
-                };
+                let held = Held::end(*this.covers_body, *this.end, *this.kind);
                 return Poll::Ready(match result {
-                    Ok(response) => Ok(response.map(|body| Wrap::carry(body, guards))),
+                    Ok(response) => Ok(Wrap::carry(response, held)),
                     Err(error) => Err(Error::from_inner(error)),
                 });
             }

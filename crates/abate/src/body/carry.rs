@@ -1,6 +1,7 @@
+use http::Response;
 use http_body::Body;
 
-use super::guard::Guards;
+use super::guard::Held;
 use super::response::ResponseBody;
 use crate::error::BoxError;
 
@@ -13,8 +14,8 @@ pub trait Carry<B>: sealed::Sealed {
     /// The body that is handed on.
     type Body: Body;
 
-    /// Lets `body` hold `guards`.
-    fn carry(body: B, guards: Guards) -> Self::Body;
+    /// Lets the body of `response` hold what is `held`.
+    fn carry(response: Response<B>, held: Held) -> Response<Self::Body>;
 }
 
 mod sealed {
@@ -34,8 +35,9 @@ where
 {
     type Body = ResponseBody<B>;
 
-    fn carry(body: B, guards: Guards) -> ResponseBody<B> {
-        ResponseBody::new(body, guards)
+    #[inline]
+    fn carry(response: Response<B>, held: Held) -> Response<ResponseBody<B>> {
+        response.map(|body| ResponseBody::new(body, held))
     }
 }
 
@@ -50,7 +52,9 @@ where
 {
     type Body = ResponseBody<B>;
 
-    fn carry(body: ResponseBody<B>, guards: Guards) -> ResponseBody<B> {
-        body.and(guards)
+    #[inline]
+    fn carry(mut response: Response<ResponseBody<B>>, held: Held) -> Response<ResponseBody<B>> {
+        response.body_mut().hold(held);
+        response
     }
 }

@@ -10,9 +10,23 @@ use crate::permits::Permit;
 use crate::timer::Timer;
 use crate::{clock, observe};
 
+/// What a layer gives a response body to hold on to.
+pub struct Held(Kind);
+
+enum Kind {
+    /// Nothing.
+    Nothing,
+    /// A place among the calls in flight.
+    Permit(Permit),
+    /// A word with the breaker, should the body break off.
+    Tail(Tail),
+    /// The moment by which it must have been read, and what it is when it has not.
+    End(Deadline, ErrorKind),
+}
+
 /// What a response body holds on to until it has been read, or dropped.
 #[derive(Default)]
-pub struct Guards {
+pub(super) struct Guards {
     permit: Option<Permit>,
     tail: Option<Tail>,
     end: Option<End>,
@@ -26,27 +40,35 @@ struct End {
     timer: Option<Pin<Box<Timer>>>,
 }
 
-impl Guards {
+impl Held {
     pub(crate) fn permit(permit: Option<Permit>) -> Self {
-        Self { permit, ..Self::default() }
+        Self(permit.map_or(Kind::Nothing, Kind::Permit))
     }
 
-    pub(crate) fn tail(tail: Tail) -> Self {
-        Self { tail: Some(tail), ..Self::default() }
+    pub(crate) fn tail(tail: Option<Tail>) -> Self {
+        Self(tail.map_or(Kind::Nothing, Kind::Tail))
     }
 
-    /// Ends the body with an error of `kind` at a moment.
-    pub(crate) fn end(at: Deadline, kind: ErrorKind) -> Self {
-        Self { end: Some(End { at, kind, timer: None }), ..Self::default() }
+    /// Ends the body with an error of `kind` at a moment, if it `covers` the body.
+    pub(crate) const fn end(covers: bool, at: Deadline, kind: ErrorKind) -> Self {
+        Self(if covers { Kind::End(at, kind) } else { Kind::Nothing })
     }
+}
 
-    pub(super) fn join(&mut self, other: Self) {
-        self.permit = self.permit.take().or(other.permit);
-        self.tail = self.tail.take().or(other.tail);
-        self.end = match (self.end.take(), other.end) {
-            (Some(own), Some(other)) if own.at.earlier(other.at) != own.at => Some(other),
-            (own, other) => own.or(other),
-        };
+impl Guards {
+    #[inline]
+    pub(super) fn add(&mut self, held: Held) {
+        match held.0 {
+            Kind::Nothing => {}
+            Kind::Permit(permit) => self.permit = Some(permit),
+            Kind::Tail(tail) => self.tail = Some(tail),
+            Kind::End(at, kind) => {
+                let earlier = self.end.as_ref().is_none_or(|own| own.at.earlier(at) != own.at);
+                if earlier {
+                    self.end = Some(End { at, kind, timer: None });
+                }
+            }
+        }
     }
 
     /// The body was pending: whether its time is up.
@@ -82,5 +104,16 @@ impl fmt::Debug for Guards {
             .field("breaker", &self.tail.is_some())
             .field("end", &self.end.as_ref().map(|end| end.at))
             .finish()
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Kind::Nothing => "Nothing",
+            Kind::Permit(_) => "Permit",
+            Kind::Tail(_) => "Tail",
+            Kind::End(..) => "End",
+        })
     }
 }

@@ -9,7 +9,7 @@ mod response;
 #[doc(hidden)]
 pub use self::carry::{Carry, Merge, Wrap};
 #[doc(hidden)]
-pub use self::guard::Guards;
+pub use self::guard::Held;
 pub use self::replay::ReplayBody;
 pub use self::response::ResponseBody;
 

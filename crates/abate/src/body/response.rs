@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 use http_body::{Body, Frame, SizeHint};
 use pin_project::pin_project;
 
-use super::guard::Guards;
+use super::guard::{Guards, Held};
 use crate::error::{BoxError, Error};
 
 /// The body of a response that came through our layers.
@@ -31,20 +31,21 @@ pub struct ResponseBody<B> {
 }
 
 impl<B: Body> ResponseBody<B> {
-    pub(super) fn new(body: B, guards: Guards) -> Self {
-        Self { body: Some(body), guards: Guards::default() }.and(guards)
+    #[inline]
+    pub(super) fn new(body: B, held: Held) -> Self {
+        let mut body = Self { body: Some(body), guards: Guards::default() };
+        body.hold(held);
+        body
     }
 
-    pub(super) fn and(mut self, guards: Guards) -> Self {
+    #[inline]
+    pub(super) fn hold(&mut self, held: Held) {
         // A body at its end is never polled by some readers: what it would hold goes at once.
         if !self.is_end() {
-            self.guards.join(guards);
+            self.guards.add(held);
         }
-        self
     }
-}
 
-impl<B: Body> ResponseBody<B> {
     fn is_end(&self) -> bool {
         self.body.as_ref().is_none_or(B::is_end_stream)
     }

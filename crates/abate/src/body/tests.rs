@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Empty, Full};
 use proptest::prelude::*;
 
-use super::{Carry, Guards, Merge, ReplayBody, ResponseBody, Wrap};
+use super::{Carry, Held, Merge, ReplayBody, ResponseBody, Wrap};
 use crate::permits::Permits;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -276,7 +276,7 @@ proptest! {
         let mut steps = steps;
         steps.extend(trailers.then_some(Step::Trailers));
         let body = || if exact { Steps::exact(&steps) } else { Steps::streamed(&steps) };
-        assert_plays(ResponseBody::new(body(), Guards::default()), &steps);
+        assert_plays(ResponseBody::new(body(), Held::permit(None)), &steps);
         assert_plays(ReplayBody::once(body()), &steps);
         let replay = ReplayBody::new(body());
         // The first look has met the first pause, which the next one then does not.
@@ -287,17 +287,19 @@ proptest! {
     }
 }
 
-fn permit(permits: &Arc<Permits>) -> Guards {
+fn permit(permits: &Arc<Permits>) -> Held {
     let permit = permits.try_acquire();
     assert!(permit.is_some());
-    Guards::permit(permit)
+    Held::permit(permit)
 }
 
 #[test]
 fn what_a_response_body_holds_goes_with_its_end_its_error_or_itself() {
     let permits = Arc::new(Permits::new(2));
     let held = || permits.in_use();
-    let carry = |steps: &[Step]| Wrap::carry(Steps::streamed(steps), permit(&permits));
+    let carry = |steps: &[Step]| {
+        Wrap::carry(Response::new(Steps::streamed(steps)), permit(&permits)).into_body()
+    };
 
     let mut read = carry(&[Step::Data(b"one"), Step::Trailers]);
     assert!(poll(&mut read).is_ready());
@@ -321,10 +323,11 @@ fn what_a_response_body_holds_goes_with_its_end_its_error_or_itself() {
 #[test]
 fn layers_that_are_stacked_hold_in_one_body_what_each_of_them_holds() {
     let permits = Arc::new(Permits::new(2));
-    let inner = Wrap::carry(Steps::streamed(&[Step::Data(b"one")]), Guards::default());
-    let mut body: ResponseBody<Steps> = Merge::carry(inner, permit(&permits));
+    let inner =
+        Wrap::carry(Response::new(Steps::streamed(&[Step::Data(b"one")])), Held::permit(None));
+    let mut body: Response<ResponseBody<Steps>> = Merge::carry(inner, permit(&permits));
     assert_eq!(permits.in_use(), 1);
-    body = Merge::carry(body, Guards::default());
+    body = Merge::carry(body, Held::permit(None));
     assert_eq!(permits.in_use(), 1, "what one holds is not lost to the next");
     assert_plays(body, &[Step::Data(b"one")]);
     assert_eq!(permits.in_use(), 0);

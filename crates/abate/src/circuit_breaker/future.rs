@@ -13,7 +13,7 @@ use abate_core::outcome::{Fault, Outcome};
 use http::Response;
 use pin_project::{pin_project, pinned_drop};
 
-use crate::body::{Carry, Guards, Wrap};
+use crate::body::{Carry, Held, Wrap};
 use crate::context::Scope;
 use crate::error::{BoxError, Error};
 use crate::{clock, observe};
@@ -118,8 +118,7 @@ where
         Poll::Ready(match result {
             Ok(response) => {
                 let tail = watch.and_then(|watch| watch.answered(&response, scope.now()));
-                let guards = tail.map(Guards::tail).unwrap_or_default();
-                Ok(response.map(|body| M::carry(body, guards)))
+                Ok(M::carry(response, Held::tail(tail)))
             }
             Err(error) => {
                 let error = Error::from_inner(error);

@@ -12,7 +12,7 @@ use pin_project::pin_project;
 use tower_service::Service;
 
 use super::Hold;
-use crate::body::{Carry, Guards, Wrap};
+use crate::body::{Carry, Held, Wrap};
 use crate::context::Scope;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::observe;
@@ -148,9 +148,8 @@ where
         }
         let result = ready!(result);
         let permit = this.permit.take().filter(|_| *this.hold == Hold::Body);
-        let guards = Guards::permit(permit);
         Poll::Ready(match result {
-            Ok(response) => Ok(response.map(|body| M::carry(body, guards))),
+            Ok(response) => Ok(M::carry(response, Held::permit(permit))),
             Err(error) => Err(Error::from_inner(error)),
         })
     }

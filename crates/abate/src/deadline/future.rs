@@ -10,7 +10,7 @@ use abate_core::deadline::Deadline;
 use http::Response;
 use pin_project::pin_project;
 
-use crate::body::{Carry, Guards, Wrap};
+use crate::body::{Carry, Held, Wrap};
 use crate::context::{self, Scope};
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::observe;
@@ -58,12 +58,9 @@ where
             let scope = Scope::poll();
             let _deadline = scope.set_deadline(*this.end);
             if let Poll::Ready(result) = inner.poll(cx) {
-                let guards = match this.covers_body {
-                    true => Guards::end(*this.end, ErrorKind::Deadline),
-                    false => Guards::default(),
-                };
+                let held = Held::end(*this.covers_body, *this.end, ErrorKind::Deadline);
                 return Poll::Ready(match result {
-                    Ok(response) => Ok(response.map(|body| M::carry(body, guards))),
+                    Ok(response) => Ok(M::carry(response, held)),
                     Err(error) => Err(Error::from_inner(error)),
                 });
             }

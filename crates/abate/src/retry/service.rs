@@ -1,5 +1,5 @@
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::header::HOST;
 use http::{HeaderValue, Request, Response};
 use http_body::Body;
+use rustc_hash::FxHasher;
 use tower_service::Service;
 
 use super::call::Call;
@@ -90,7 +91,7 @@ where
 /// Tells whether two requests mean the same thing to a retry: method, authority (or `Host`) and
 /// path.
 fn target<B>(request: &Request<B>) -> u64 {
-    let mut hasher = DefaultHasher::default();
+    let mut hasher = FxHasher::default();
     request.method().as_str().hash(&mut hasher);
     match request.uri().authority() {
         Some(authority) => authority.as_str().as_bytes().hash(&mut hasher),
