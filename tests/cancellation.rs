@@ -1,5 +1,5 @@
 //! A call can be dropped wherever it waits: what it held comes back, and what it never sent is not
-//! paid for.
+//! paid for. That each layer gives everything back is a law of the contract (contract.rs).
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, which fail by it")]
 
@@ -9,134 +9,15 @@ mod cancellation_queue;
 
 use std::time::Duration;
 
-use abate::{Attempt, BreakerState, Curve, Jitter, Policy};
+use abate::{Attempt, Jitter, Policy};
 use abate_tests::plan::{Answer, Readiness, When};
-use abate_tests::probe::{Probe, ProbeHandle};
-use abate_tests::rig::{AnyBody, Kind, Rig, call, get};
-use http::Response;
-use tokio::time::{Instant, advance};
+use abate_tests::probe::Probe;
+use abate_tests::rig::{Kind, Rig, call, get};
+use tokio::time::advance;
 use tokio_test::task;
 use tower::ServiceExt;
 
 const STEP: Duration = Duration::from_millis(5);
-
-/// A retry starts 20 ms after a failure. A slot drains in 250 ms, so that all retries but the
-/// first one wait for theirs.
-fn policy() -> Policy {
-    Policy::builder()
-        .with_jitter(Jitter::None)
-        .with_base(Duration::from_millis(20))
-        .with_curve(Curve::Exponential { factor: 1.0 })
-        .with_budget_ratio(0.0)
-        .with_budget_floor(4.0)
-        .with_concurrency(1)
-        .with_concurrency_wait(Duration::from_secs(5))
-        .build()
-        .unwrap()
-}
-
-/// Each readiness, each head and each chunk takes its time.
-fn slow_down(probe: &ProbeHandle) {
-    let answer = |code| Answer::status(code).when(When::Polls(1)).with_chunks(2, When::Polls(1));
-    probe.answer([answer(503), answer(503), answer(200)]);
-    probe.ready([Readiness::Comes(When::After(STEP * 2)); 3]);
-}
-
-/// A layer over a slow probe, with a busy limit and taken slots.
-struct Scene {
-    rig: Rig,
-    probe: ProbeHandle,
-    /// Holds the only permit.
-    holder: Option<Response<AnyBody>>,
-    tokens: Option<f64>,
-    before: usize,
-    start: Instant,
-}
-
-impl Scene {
-    async fn new(kind: Kind) -> Self {
-        let quick = Answer::status(503);
-        let (rig, probe) = Rig::over(kind, &policy(), Probe::answering([quick]));
-        // Fills the slots of its budget.
-        assert!(call(rig.client.clone()).await.is_ok());
-        probe.answer([Answer::status(200).with_chunks(1, When::Never)]);
-        let holder = rig.client.clone().oneshot(get()).await.ok();
-        let (tokens, before) = (rig.tokens(), probe.calls());
-        slow_down(&probe);
-        Self { rig, probe, holder, tokens, before, start: Instant::now() }
-    }
-
-    /// Polls a call `polls` times, each time that it is woken, and drops it; true if it had ended.
-    async fn drop_after(&mut self, polls: usize) -> bool {
-        let mut task = task::spawn(call(self.rig.client.clone()));
-        for nth in 0..polls {
-            if nth > 0 {
-                let mut stuck = Duration::ZERO;
-                while !task.is_woken() {
-                    advance(STEP).await;
-                    stuck += STEP;
-                    if stuck > STEP * 20 {
-                        self.holder = None;
-                    }
-                    assert!(stuck < Duration::from_secs(1), "hangs after {nth} polls");
-                }
-            }
-            if task.poll().is_ready() {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// The attempts that went out of the calls since the scene was set.
-    fn sent(&self) -> usize {
-        self.probe.calls() - self.before
-    }
-
-    fn assert_nothing_is_held(&self, when: &str) {
-        let bodies = usize::from(self.holder.is_some());
-        assert_eq!(self.probe.held(), (0, 0, bodies), "{when}");
-        if self.rig.limit.is_some() {
-            assert_eq!(self.rig.in_use() as usize, bodies, "{when}");
-        }
-        if let (Some(before), Some(now)) = (self.tokens, self.rig.tokens()) {
-            let spent = self.sent().saturating_sub(1) as f64;
-            let off = before - now - spent;
-            assert!(off.abs() < 0.4, "{when}: {spent} sent, {} spent", before - now);
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_call_dropped_at_any_point_gives_everything_back() {
-    for kind in Kind::ALL {
-        let mut polls = 0;
-        loop {
-            let mut scene = Scene::new(kind).await;
-            let ended = scene.drop_after(polls).await;
-            scene.assert_nothing_is_held(&format!("{kind:?}, {polls} polls"));
-            let sent = scene.sent();
-            drop(scene.holder.take());
-            assert_eq!(scene.rig.in_use(), 0);
-            scene.probe.ready([]);
-            let after = call(scene.rig.client.clone()).await.unwrap();
-            assert!(after.into_body().is_ok(), "{kind:?}, {polls} polls: it works as before");
-            if let Some(breaker) = &scene.rig.breaker {
-                assert_eq!(breaker.state(), BreakerState::Closed, "{kind:?}, {polls} polls");
-            }
-            if ended {
-                let attempts = if kind.retries() { 3 } else { 1 };
-                assert_eq!(sent, attempts, "{kind:?}");
-                let times = scene.probe.called_at(scene.start);
-                let gaps = times[scene.before..].windows(2).take(attempts - 1);
-                let slots = gaps.filter(|it| it[1] - it[0] > STEP * 20).count();
-                assert_eq!(slots, attempts - 1, "{kind:?}: each retry waited for its slot");
-                break;
-            }
-            polls += 1;
-        }
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_retry_dropped_before_it_is_sent_leaves_its_slot_to_others() {

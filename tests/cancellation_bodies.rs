@@ -21,27 +21,6 @@ fn one(kind: Kind) -> u32 {
     u32::from(matches!(kind, Kind::ConcurrencyLimit | Kind::Stack))
 }
 
-// TC-06
-#[tokio::test(start_paused = true)]
-async fn a_body_dropped_unread_or_half_read_gives_its_permit_back() {
-    for kind in Kind::ALL {
-        for read in 0..=3 {
-            let answer = Answer::status(200).with_chunks(3, When::Polls(1));
-            let (rig, probe) = Rig::over(kind, &policy(), Probe::answering([answer]));
-            let mut response = rig.client.clone().oneshot(get()).await.unwrap();
-            for _ in 0..read {
-                assert_eq!((probe.held(), rig.in_use()), ((0, 0, 1), one(kind)), "{kind:?}");
-                assert!(response.body_mut().frame().await.is_some_and(|it| it.is_ok()));
-            }
-            let left = u32::from(read < 3);
-            assert_eq!(rig.in_use(), one(kind) * left, "{kind:?}: the last frame is the end");
-            drop(response);
-            assert_eq!((probe.held(), rig.in_use()), ((0, 0, 0), 0), "{kind:?}, {read} read");
-            assert!(call(rig.client).await.is_ok());
-        }
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_body_that_breaks_off_gives_its_permit_back_at_once() {
     for kind in Kind::ALL {

@@ -1,11 +1,13 @@
 //! The house keeps its own rules. Each rule is a check over the sources, and is itself tested on code that breaks it.
 
 mod house_code;
+mod house_contract;
 mod house_imports;
 mod house_layout;
 mod house_source;
 
 use house_code::{clock, leftovers, orderings};
+use house_contract::contract;
 use house_layout::{circles, ladder, middlewares, sizes};
 use house_source::{Problems, Source};
 use std::io;
@@ -45,6 +47,15 @@ fn every_atomic_ordering_says_why() -> io::Result<()> {
 #[test]
 fn one_file_reads_the_clock() -> io::Result<()> {
     holds(clock)
+}
+
+#[test]
+fn the_contract_names_a_test_in_each_cell_and_leaves_none_out() -> io::Result<()> {
+    let with_document = |sources: &[Source]| {
+        let document = house_contract::document().map(|it| [sources, &[it]].concat());
+        document.map_or_else(|error| vec![error.to_string()], |sources| contract(&sources))
+    };
+    holds(with_document)
 }
 
 fn holds(check: Check) -> io::Result<()> {
@@ -236,6 +247,40 @@ fn a_second_reader_of_the_clock_is_caught() {
         &[layers("clock", now), layers("r/mod", "#[cfg(test)] mod tests;"), layers("r/tests", now)],
     );
     passes(clock, &[layers("retry", &format!("#[cfg(test)] mod tests {{ {now} }}"))]);
+}
+
+#[test]
+fn a_contract_with_a_gap_is_caught() {
+    let cells = "abate_tests::cells! { [a: A, b: B] law: x::law; }";
+    let tests =
+        "#[test] fn one() {} mod m { #[tokio::test(start_paused = true)] async fn two() {} }";
+    let file = |path: &str, text: &str| Source { path: path.to_owned(), text: text.to_owned() };
+    let with = |text: &str| {
+        [
+            file("docs/contract.md", text),
+            file("tests/contract.rs", cells),
+            file("tests/foreign_one.rs", tests),
+            file("tests/retrying.rs", "#[test] fn of_another_file() {}"),
+        ]
+    };
+    let head = "| law | a | b |\n|---|---|---|\n";
+    let whole = format!(
+        "{head}| law | `law::a` | `law::b` |\n\n| x | y | z |\n|---|---|---|\n\
+         | w | `foreign_one::one` | `foreign_one::two` |\n"
+    );
+    passes(contract, &with(&whole));
+    for (from, to, message) in [
+        ("`law::a`", "", ":3: `` is no test"),
+        ("`law::a`", "soon", ":3: `soon` is no test"),
+        ("`law::a`", "`law::b`", ":3: `law::b` stands twice"),
+        ("`law::a`", "`law::b`", "has no cell for the test `law::a`"),
+        ("`law::b`", "`law::c`", "names `law::c`, and there is no such test"),
+        ("| `foreign_one::two`", "", ":7: 2 cells, not 3"),
+        ("| `foreign_one::two`", "", "has no cell for the test `foreign_one::two`"),
+    ] {
+        caught(contract, &with(&whole.replace(from, to)), message);
+    }
+    caught(contract, &[file("tests/contract.rs", cells)], "docs/contract.md is missing");
 }
 
 fn core(module: &str, text: &str) -> Source {

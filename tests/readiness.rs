@@ -3,19 +3,17 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests, which fail by it")]
 
 mod readiness_of_foreign;
-mod readiness_shared;
 
 use std::error::Error as _;
-use std::task::Poll;
 use std::time::Duration;
 
 use abate::{Deadline, Error, ErrorKind, Jitter, Policy, PolicyBuilder, Report, StopReason};
 use abate_tests::plan::{Answer, ProbeError, Readiness, When};
 use abate_tests::probe::Probe;
-use abate_tests::rig::{Client, Kind, Rig, call, get};
+use abate_tests::rig::{Kind, Rig, call, get};
 use http::StatusCode;
-use tokio::time::{Instant, advance, timeout};
-use tokio_test::{assert_pending, assert_ready, assert_ready_err, task};
+use tokio::time::{Instant, timeout};
+use tokio_test::{assert_pending, assert_ready, task};
 use tower::{Service, ServiceExt};
 
 /// Retries after exactly 100 ms, and after 200 ms.
@@ -40,26 +38,6 @@ async fn a_clone_of_a_ready_probe_is_not_ready() {
     let mut probe = third_time_lucky();
     assert!(ServiceExt::<http::Request<()>>::ready(&mut probe).await.is_ok());
     let _ = probe.clone().call(get()).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn every_attempt_calls_a_service_that_was_readied() {
-    // Of its own, a clone is not ready, and its `call` would panic.
-    for kind in Kind::ALL {
-        let policy = exact().with_budget_floor(1e6).build().unwrap();
-        let script = [Readiness::Comes(When::Polls(2)); 7];
-        let (mut rig, probe) = Rig::over(kind, &policy, third_time_lucky().readying(script));
-        let attempts = if kind.retries() { 3 } else { 1 };
-        for round in 1..=4 {
-            let ready = rig.client.ready().await.unwrap();
-            let another = ready.clone();
-            let response = ready.call(get()).await.unwrap();
-            assert_eq!(response.status().is_success(), kind.retries(), "{kind:?}");
-            assert_eq!(probe.calls(), round * attempts, "{kind:?}");
-            drop((response, another));
-            assert_eq!(probe.held(), (0, 0, 0), "{kind:?}");
-        }
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,37 +125,6 @@ async fn an_error_of_readiness_ends_the_call_unchanged_and_gives_the_token_back(
         assert!((0.9..1.1).contains(&spent), "{kind:?}: one was sent, and {spent} spent");
         assert_eq!(probe.held(), (0, 0, 0), "{kind:?}");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn readiness_of_the_service_below_is_that_of_the_layer() {
-    for kind in Kind::ALL {
-        let tenth = Duration::from_millis(100);
-        let script = [Readiness::Comes(When::After(tenth)), Readiness::Fails];
-        let probe = third_time_lucky().readying(script);
-        let policy = exact().with_concurrency(1).build().unwrap();
-        let (rig, probe) = Rig::over(kind, &policy, probe);
-
-        let mut client = task::spawn(rig.client.clone());
-        assert_pending!(ask(&mut client), "{kind:?}");
-        advance(tenth).await;
-        assert!(client.is_woken(), "{kind:?}");
-        assert!(assert_ready!(ask(&mut client)).is_ok(), "{kind:?}");
-        assert!(assert_ready!(ask(&mut client)).is_ok(), "{kind:?}: and stays so");
-        assert_eq!((probe.held(), rig.in_use()), ((1, 0, 0), 0), "{kind:?}: takes no permit");
-        drop(client);
-        assert_eq!(probe.held(), (0, 0, 0), "{kind:?}");
-
-        let mut client = task::spawn(rig.client.clone());
-        let error = assert_ready_err!(ask(&mut client));
-        assert_eq!(error.kind(), ErrorKind::Client, "{kind:?}");
-        assert_eq!(source(&error), Some(ProbeError::Readiness), "{kind:?}");
-        assert!(assert_ready!(ask(&mut client)).is_ok(), "{kind:?}: and can be asked again");
-    }
-}
-
-fn ask(client: &mut task::Spawn<Client>) -> Poll<Result<(), Error>> {
-    client.enter(|cx, mut client| client.poll_ready(cx))
 }
 
 fn source(error: &Error) -> Option<ProbeError> {

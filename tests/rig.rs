@@ -2,18 +2,18 @@
 
 use abate::{
     AttemptTimeoutLayer, BoxError, BreakerHandle, BudgetHandle, CircuitBreakerLayer,
-    ConcurrencyLimitHandle, ConcurrencyLimitLayer, DeadlineLayer, Error, Policy, ReplayBody,
-    RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
+    ConcurrencyLimitHandle, ConcurrencyLimitLayer, CooldownLayer, DeadlineLayer, Error, Policy,
+    ReplayBody, RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
 };
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
-use tower::util::BoxCloneSyncService;
+use tower::util::{BoxCloneSyncService, MapResponse};
 use tower::{Layer, Service, ServiceExt};
 
-use crate::probe::{Probe, ProbeHandle};
+use crate::probe::{Probe, ProbeBody, ProbeHandle};
 
 /// Any of our services, over any that answers with the body of a probe.
 pub type Client = BoxCloneSyncService<Request<Full<Bytes>>, Response<AnyBody>, Error>;
@@ -38,13 +38,15 @@ pub enum Kind {
     Deadline,
     /// [`RetryBudgetLayer`]
     RetryBudget,
+    /// [`CooldownLayer`], which holds for as long as a call waits for a permit.
+    Cooldown,
     /// [`Stack`]
     Stack,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Retry,
         Self::CircuitBreaker,
         Self::RetryAfter,
@@ -52,6 +54,7 @@ impl Kind {
         Self::AttemptTimeout,
         Self::Deadline,
         Self::RetryBudget,
+        Self::Cooldown,
         Self::Stack,
     ];
 
@@ -63,6 +66,46 @@ impl Kind {
     pub fn retries(self) -> bool {
         Self::RETRYING.contains(&self)
     }
+}
+
+/// Makes a module for each law, and in it a test for each layer: `law::layer`.
+///
+/// `tests/house.rs` reads it, and compares it with the tables in docs/contract.md.
+#[macro_export]
+macro_rules! cells {
+    ($layers:tt $($law:ident: $check:path;)+) => {
+        $($crate::cells!(@law $law $check, $layers);)+
+        $crate::cells!(@all $layers);
+    };
+    (@law $law:ident $check:path, [$($layer:ident: $kind:ident),+]) => {
+        mod $law {
+            use super::*;
+            $(
+                #[tokio::test(start_paused = true)]
+                async fn $layer() {
+                    $check($crate::rig::Kind::$kind).await;
+                }
+            )+
+        }
+    };
+    (@all [$($layer:ident: $kind:ident),+]) => {
+        const _: [$crate::rig::Kind; $crate::rig::Kind::ALL.len()] =
+            [$($crate::rig::Kind::$kind),+];
+    };
+}
+
+/// A probe whose 503 asks for 300 ms.
+pub type Telling = MapResponse<Probe, fn(Response<ProbeBody>) -> Response<ProbeBody>>;
+
+/// See [`Telling`].
+#[must_use]
+pub fn telling(probe: Probe) -> Telling {
+    MapResponse::new(probe, |mut response| {
+        if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert("retry-after-ms", HeaderValue::from_static("300"));
+        }
+        response
+    })
 }
 
 /// A service that both a retry layer and the others can stand on.
@@ -128,6 +171,16 @@ impl Rig {
         (Self::new(kind, policy, probe), handle)
     }
 
+    /// The same, with all that a probe can say: to a [`CooldownLayer`], how long to wait.
+    #[must_use]
+    pub fn told(kind: Kind, policy: &Policy, probe: Probe) -> (Self, ProbeHandle) {
+        let handle = probe.handle();
+        if kind == Kind::Cooldown {
+            return (Self::new(kind, policy, telling(probe)), handle);
+        }
+        Self::over(kind, policy, probe)
+    }
+
     /// A layer that tries again; the whole stack for every other.
     pub fn retrying<S>(kind: Kind, policy: &Policy, inner: S) -> Self
     where
@@ -172,6 +225,10 @@ impl Rig {
                 let rig = Self::of(kind, layer.layer(inner));
                 Self { budget: Some(layer.budget()), ..rig }
             }
+            Kind::Cooldown => {
+                let layer = CooldownLayer::new(policy).holding(policy.concurrency_wait());
+                Self::of(kind, layer.layer(inner))
+            }
             Kind::Deadline | Kind::Retry | Kind::Stack => {
                 let layer = DeadlineLayer::new(policy.total_timeout());
                 Self::of(Kind::Deadline, layer.layer(inner))
@@ -179,7 +236,8 @@ impl Rig {
         }
     }
 
-    fn of<S, B>(kind: Kind, service: S) -> Self
+    /// Any service of ours, with nothing to watch yet, to be treated as one of that kind.
+    pub fn of<S, B>(kind: Kind, service: S) -> Self
     where
         S: Service<Request<Full<Bytes>>, Response = Response<B>, Error = Error>,
         S: Clone + Send + Sync + 'static,

@@ -58,6 +58,11 @@ where
         Self { state: State::Held(Box::pin(held)) }
     }
 
+    /// Whether the service was not called, so far.
+    pub(crate) const fn is_held(&self) -> bool {
+        matches!(self.state, State::Held(_))
+    }
+
     pub(crate) const fn refused(error: Error) -> Self {
         Self { state: State::Refused(Some(error)) }
     }

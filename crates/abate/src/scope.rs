@@ -1,5 +1,6 @@
 //! State by key: one for all calls, or one for each dependency that a request names.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use http::uri::Authority;
 use http::{Extensions, HeaderMap, Method, Request, Uri};
 
 /// The most keys that are kept: far more dependencies than a service has, and few enough that an
@@ -75,19 +77,28 @@ impl fmt::Debug for Head<'_> {
 impl Scope {
     /// The key of a request; `None` where all share one state.
     #[inline]
-    pub(crate) fn key<'a, B>(&self, request: &'a Request<B>) -> Option<&'a str> {
+    pub(crate) fn key<'a, B>(&self, request: &'a Request<B>) -> Option<Cow<'a, str>> {
         match self {
             Self::Shared => None,
             Self::PerAuthority => {
-                Some(request.uri().authority().map_or("", |authority| authority.as_str()))
+                Some(lower(request.uri().authority().map_or("", Authority::as_str)))
             }
-            Self::By(key) => Some(key(Head {
+            Self::By(key) => Some(Cow::Borrowed(key(Head {
                 method: request.method(),
                 uri: request.uri(),
                 headers: request.headers(),
                 extensions: request.extensions(),
-            })),
+            }))),
         }
+    }
+}
+
+/// Hosts are the same in either case (RFC 9110 section 4.2.3).
+fn lower(authority: &str) -> Cow<'_, str> {
+    if authority.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(authority.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(authority)
     }
 }
 
@@ -243,10 +254,11 @@ mod tests {
 
     #[test]
     fn keys_are_taken_from_the_request() {
-        let request = Request::get("http://a.example:8080/x").body(()).unwrap();
+        let request = Request::get("http://A.Example:8080/x").body(()).unwrap();
         assert_eq!(Scope::Shared.key(&request), None);
-        assert_eq!(Scope::PerAuthority.key(&request), Some("a.example:8080"));
-        assert_eq!(Scope::By(|head| head.uri.path()).key(&request), Some("/x"));
-        assert_eq!(Scope::PerAuthority.key(&Request::new(())), Some(""));
+        let key = |scope: Scope, request| scope.key(request).map(Cow::into_owned);
+        assert_eq!(key(Scope::PerAuthority, &request).as_deref(), Some("a.example:8080"));
+        assert_eq!(key(Scope::By(|head| head.uri.path()), &request).as_deref(), Some("/x"));
+        assert_eq!(key(Scope::PerAuthority, &Request::new(())).as_deref(), Some(""));
     }
 }

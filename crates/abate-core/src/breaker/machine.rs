@@ -1,5 +1,5 @@
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::rules::Rules;
@@ -8,6 +8,7 @@ use super::trial::{Judgement, Probing, SlowStart};
 use super::window::{Place, Window, nanos};
 use crate::classify::Health;
 use crate::rng::Seed;
+use crate::sync::{AtomicU64, Mutex, MutexGuard};
 
 /// The state word: a phase in the three low bits, the generation above.
 ///

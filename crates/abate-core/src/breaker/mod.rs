@@ -24,4 +24,7 @@ pub use self::rules::Rules;
 pub use self::state::{Mode, Refused, State, Transition};
 
 #[cfg(test)]
+#[cfg(loom)]
+mod loom;
+#[cfg(test)]
 mod tests;

@@ -6,11 +6,12 @@
 //!
 //! Orderings are relaxed throughout: each word is a figure for itself.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::rules::Rules;
 use crate::ratio::Ratio;
+use crate::sync::AtomicU64;
 
 const BUCKETS: u64 = 10;
 
@@ -39,8 +40,8 @@ pub(super) struct Place {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    admitted: u64,
+pub(super) struct Sums {
+    pub(super) admitted: u64,
     succeeded: u64,
     failed: u64,
     slow: u64,
@@ -76,7 +77,7 @@ impl Window {
     #[inline]
     pub(super) fn succeed(&self, place: Place) {
         self.buckets[place.index].succeeded.add(place.tag);
-        self.streak.end();
+        self.streak.end(u64::from(place.tag >> 20));
     }
 
     /// A success turned out to be none, since its body broke off.
@@ -125,7 +126,7 @@ impl Window {
             || rules.slow_calls.is_some_and(|(_, rate)| significant(sums.slow, calls, rate))
     }
 
-    fn read(&self, place: Place) -> Sums {
+    pub(super) fn read(&self, place: Place) -> Sums {
         let bucket = &self.buckets[place.index];
         Sums {
             admitted: bucket.admitted.read(place.tag),
@@ -144,6 +145,9 @@ fn significant(hits: u64, calls: u64, rate: Ratio) -> bool {
 }
 
 /// A tag in the upper half, a count in the lower.
+///
+/// One whose thread is held up inside of `add` until the bucket has changed hands twice, which is
+/// a window's time or two transitions, may be taken from the second instead of the first.
 #[derive(Debug, Default)]
 struct Count(AtomicU64);
 
@@ -162,7 +166,7 @@ impl Count {
                 word = self.0.fetch_sub(1, Relaxed) - 1;
             } else {
                 if is_newer(tag_of(word), tag) {
-                    // A clock reading from a while ago: the bucket has moved on.
+                    // A clock reading or a generation from a while ago: the bucket has moved on.
                     return;
                 }
                 let first = (u64::from(tag) << 32) | 1;
@@ -177,11 +181,9 @@ impl Count {
 
     /// Takes back one that was added under the same tag, if the bucket is still that one.
     fn subtract(&self, tag: u32) {
-        // Relaxed: the word it lands on says whether it landed in the right bucket.
-        if self.read(tag) > 0 && tag_of(self.0.fetch_sub(1, Relaxed)) != tag {
-            // Relaxed: gives back what was taken from the bucket's next stretch.
-            self.0.fetch_add(1, Relaxed);
-        }
+        let held = |word: u64| tag_of(word) == tag && word as u32 > 0;
+        // Relaxed: the exchange takes it from this bucket or from none.
+        let _ = self.0.fetch_update(Relaxed, Relaxed, |word| held(word).then(|| word - 1));
     }
 
     fn read(&self, tag: u32) -> u64 {
@@ -191,10 +193,11 @@ impl Count {
     }
 }
 
-/// Whether `found` is of the same generation as `tag`, and of a stretch shortly after it.
+/// Whether `found` has taken over from `tag`: a later generation, a shortly later stretch, or both.
 const fn is_newer(found: u32, tag: u32) -> bool {
-    let ahead = found.wrapping_sub(tag);
-    found >> 20 == tag >> 20 && ahead != 0 && ahead <= 10 * BUCKETS as u32
+    let generations = (found >> 20).wrapping_sub(tag >> 20) % (1 << 12);
+    let stretches = found.wrapping_sub(tag) % (1 << 20);
+    found != tag && generations < 1 << 11 && stretches <= 10 * BUCKETS as u32
 }
 
 const fn tag_of(word: u64) -> u32 {
@@ -207,13 +210,11 @@ struct Streak(AtomicU64);
 
 impl Streak {
     #[inline]
-    fn end(&self) {
-        // Relaxed: read first, since a healthy dependency has none to end and writes would make
-        // every core fetch the line.
-        if self.0.load(Relaxed) != 0 {
-            // Relaxed: a figure for itself.
-            self.0.store(0, Relaxed);
-        }
+    fn end(&self, generation: u64) {
+        let own = |word: u64| word != 0 && word >> 56 == generation % (1 << 8);
+        // Relaxed: only read as a rule, since a healthy dependency has none to end and writes would
+        // make every core fetch the line.
+        let _ = self.0.fetch_update(Relaxed, Relaxed, |word| own(word).then_some(0));
     }
 
     /// One more; true when it is long enough, in number and in time.

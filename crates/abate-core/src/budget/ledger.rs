@@ -3,11 +3,12 @@
 //! Orderings are relaxed throughout: every word stands for itself, none publishes another, and
 //! what two threads fold or take at once is settled by the compare-exchange on the word concerned.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::rules::{Denied, Earn, LONGEST_SLOT_WAIT, RATE_TAU, Rules, SHORTEST_ATTEMPT, TAU};
 use crate::classify::Transient;
+use crate::sync::{AtomicU32, AtomicU64};
 
 /// Tokens and slots are kept in billionths, so that `ratio × successes` is exact.
 const ONE: u64 = 1_000_000_000;

@@ -21,4 +21,7 @@ pub use self::rules::{
 };
 
 #[cfg(test)]
+#[cfg(loom)]
+mod loom;
+#[cfg(test)]
 mod tests;

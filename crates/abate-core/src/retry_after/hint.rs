@@ -4,7 +4,7 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue};
 
 use super::clock::{ServerClock, http_date};
-use super::number::seconds;
+use super::number::{millis, seconds};
 use super::pushback::{Pushback, PushbackHeader};
 use super::quota;
 use super::sources::HintSources;
@@ -41,7 +41,7 @@ impl Hint {
             hint.note(PushbackHeader::RetryAfter, retry_after(value, &mut clock));
         }
         for value in headers.get_all("retry-after-ms") {
-            hint.note(PushbackHeader::RetryAfterMs, millis(value.as_bytes()));
+            hint.note(PushbackHeader::RetryAfterMs, millis(value.as_bytes().trim_ascii()));
         }
         if hint.pushback.is_some() {
             return hint;
@@ -90,7 +90,7 @@ impl Hint {
 
     fn grpc_pushback(&mut self, headers: &HeaderMap) -> bool {
         let Some(value) = headers.get("grpc-retry-pushback-ms") else { return false };
-        match millis(value.as_bytes()) {
+        match millis(value.as_bytes().trim_ascii()) {
             Some(delay) => self.note(PushbackHeader::GrpcPushback, Some(delay)),
             // gRFC A6: negative, or not a number, means never.
             None => self.again = Some(false),
@@ -120,12 +120,4 @@ fn retry_after<W: FnOnce() -> SystemTime>(
     }
     let at = http_date(value)?;
     Some(at.duration_since(clock.now()?).unwrap_or(Duration::ZERO))
-}
-
-/// Milliseconds, leniently with a fraction, rounded up.
-fn millis(value: &[u8]) -> Option<Duration> {
-    let thousandfold = seconds(value.trim_ascii())?;
-    Some(Duration::from_millis(
-        thousandfold.as_secs().saturating_add(u64::from(thousandfold.subsec_nanos() > 0)),
-    ))
 }

@@ -21,7 +21,15 @@ pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
     Some(seconds.saturating_add(Duration::from_millis(millis)))
 }
 
-pub(super) fn number(digits: &[u8]) -> Option<u64> {
+/// Milliseconds, leniently with a fraction, rounded up.
+pub(super) fn millis(value: &[u8]) -> Option<Duration> {
+    let thousandfold = seconds(value)?;
+    Some(Duration::from_millis(
+        thousandfold.as_secs().saturating_add(u64::from(thousandfold.subsec_nanos() > 0)),
+    ))
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }

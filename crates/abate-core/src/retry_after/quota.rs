@@ -6,7 +6,7 @@ use http::HeaderMap;
 use sfv::{BareItem, List, ListEntry, Parser};
 
 use super::clock::ServerClock;
-use super::number::{go_duration, number, seconds};
+use super::number::{go_duration, millis, seconds};
 use super::sources::ResetUnit;
 
 /// The wait that a header of the `x-ratelimit-reset` family asks for.
@@ -20,7 +20,7 @@ pub(super) fn reset<W: FnOnce() -> SystemTime>(
         ResetUnit::Seconds => return seconds(value),
         ResetUnit::GoDuration => return go_duration(value),
         ResetUnit::EpochSeconds => seconds(value)?,
-        ResetUnit::EpochMillis => Duration::from_millis(number(value)?),
+        ResetUnit::EpochMillis => millis(value)?,
     };
     let now = clock.now()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     Some(since_epoch.saturating_sub(now))

@@ -184,6 +184,7 @@ fn a_reset_is_read_in_its_declared_unit_and_not_at_all_without() {
     };
     assert_eq!(read(ResetUnit::EpochSeconds, "1930478405"), millis(5_000));
     assert_eq!(read(ResetUnit::EpochMillis, "1930478405000"), millis(5_000));
+    assert_eq!(read(ResetUnit::EpochMillis, "1930478405000.25"), millis(5_001));
     assert_eq!(read(ResetUnit::Seconds, "5"), millis(5_000));
     assert_eq!(read(ResetUnit::EpochSeconds, "1930478390"), millis(0));
     assert_eq!(

@@ -71,15 +71,24 @@ impl Guards {
         }
     }
 
-    /// The body was pending: whether its time is up.
-    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Error> {
+    /// Whether its time is up already: a body that never pauses is never pending.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.at.remaining(clock::now()).is_zero())
+    }
+
+    /// The body was pending: ready when its time is up.
+    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(end) = &mut self.end else { return Poll::Pending };
         let timer = end.timer.get_or_insert_with(|| Box::pin(Timer::new(end.at)));
-        timer.as_mut().poll(cx).map(|()| {
-            let error = Error::new(end.kind);
-            observe::ended(&error);
-            error
-        })
+        timer.as_mut().poll(cx)
+    }
+
+    /// What it is that its time was up.
+    pub(super) fn end_error(&self) -> Error {
+        let error = Error::new(self.end.as_ref().map_or(ErrorKind::Deadline, |end| end.kind));
+        observe::ended(&error);
+        error
     }
 
     /// The body was read to its end.

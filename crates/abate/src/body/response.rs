@@ -65,8 +65,17 @@ where
     ) -> Poll<Option<Result<Frame<B::Data>, Error>>> {
         let mut this = self.project();
         let Some(mut body) = this.body.as_mut().as_pin_mut() else { return Poll::Ready(None) };
-        let Poll::Ready(frame) = body.as_mut().poll_frame(cx) else {
-            let error = ready!(this.guards.poll_end(cx));
+        let frame = match body.as_mut().poll_frame(cx) {
+            // Past its time and not at its end, though it never paused.
+            Poll::Ready(Some(Ok(_))) if this.guards.is_over() && !body.is_end_stream() => None,
+            Poll::Ready(frame) => Some(frame),
+            Poll::Pending => {
+                ready!(this.guards.poll_end(cx));
+                None
+            }
+        };
+        let Some(frame) = frame else {
+            let error = this.guards.end_error();
             this.body.set(None);
             this.guards.broke();
             return Poll::Ready(Some(Err(error)));

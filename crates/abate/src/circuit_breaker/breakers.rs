@@ -38,7 +38,9 @@ impl Breakers {
     pub(super) fn admit<B>(&self, request: &Request<B>, now: Instant) -> Result<Admitted, Refused> {
         match self {
             Self::One(breaker) => breaker.admit(now),
-            Self::Each(each) => each.breaker(each.scope.key(request).unwrap_or(""), now).admit(now),
+            Self::Each(each) => {
+                each.breaker(&each.scope.key(request).unwrap_or_default(), now).admit(now)
+            }
         }
     }
 

@@ -29,7 +29,7 @@ impl<S, M> CircuitBreaker<S, M> {
 
 impl<S, B, ResBody, M> Service<Request<B>> for CircuitBreaker<S, M>
 where
-    S: Service<Request<B>, Response = Response<ResBody>>,
+    S: Service<Request<B>, Response = Response<ResBody>> + Clone,
     S::Error: Into<BoxError> + 'static,
     M: Carry<ResBody>,
 {
@@ -56,6 +56,8 @@ where
             Err(refused) => {
                 observe::transition(refused.transition);
                 scope.set_sent(None);
+                // Gives back what was reserved for a call that is not made.
+                self.inner = self.inner.clone();
                 let error = Error::new(ErrorKind::BreakerOpen).with_retry_at(refused.retry_at);
                 observe::refused(&error);
                 ResponseFuture::refused(error)

@@ -69,6 +69,8 @@ where
                 let end = own.earlier(scope.deadline(&request));
                 let kind = if end == own { ErrorKind::LimitReached } else { ErrorKind::Deadline };
                 if end.remaining(now).is_zero() {
+                    // Gives back what was reserved for a call that is not made.
+                    self.inner = self.inner.clone();
                     return ResponseFuture::refused(kind);
                 }
                 // The service that was readied is the one that will be called.

@@ -24,7 +24,7 @@ impl Gate {
     pub(super) fn cooldown<B>(&self, request: &Request<B>, now: Instant) -> Arc<Cooldown> {
         match self.scope.key(request) {
             None => Arc::clone(&self.shared),
-            Some(key) => self.keyed.get(key, now, || Arc::new(Cooldown::new(now))),
+            Some(key) => self.keyed.get(&key, now, || Arc::new(Cooldown::new(now))),
         }
     }
 }

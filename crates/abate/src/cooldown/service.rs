@@ -47,6 +47,8 @@ where
             None => Delayed::running(self.inner.call(request)),
             Some(cooling) => {
                 scope.set_sent(None);
+                // Gives back what was reserved for a call that is not made now.
+                self.inner = self.inner.clone();
                 let held = cooling.turn.saturating_duration_since(now);
                 let left = scope.deadline(&request).remaining(now);
                 if held > self.gate.hold.min(left) {

@@ -28,7 +28,7 @@ impl<S, M> Deadlined<S, M> {
 
 impl<S, B, ResBody, M> Service<Request<B>> for Deadlined<S, M>
 where
-    S: Service<Request<B>, Response = Response<ResBody>>,
+    S: Service<Request<B>, Response = Response<ResBody>> + Clone,
     S::Error: Into<BoxError> + 'static,
     M: Carry<ResBody>,
 {
@@ -48,6 +48,8 @@ where
         let end = Deadline::after(now, self.timeout).earlier(scope.earliest_deadline(&request));
         if end.remaining(now).is_zero() {
             scope.set_sent(None);
+            // Gives back what was reserved for a call that is not made.
+            self.inner = self.inner.clone();
             return ResponseFuture::passed(end);
         }
         let _deadline = scope.set_deadline(end);

@@ -105,18 +105,19 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
+        let mut this = self.project();
         let scope = Scope::poll();
         let unsent = this.account.as_ref().is_some_and(|account| !account.sent);
         if unsent {
             scope.set_sent(None);
         }
-        let result = this.call.poll(cx);
+        let result = this.call.as_mut().poll(cx);
         if let (true, Some(account)) = (unsent, this.account.as_mut()) {
             account.note_sent(&scope);
         }
         let Poll::Ready(result) = result else { return Poll::Pending };
-        if let Some(account) = this.account.take() {
+        // What did not get as far as being called is not owed for.
+        if let Some(account) = this.account.take().filter(|_| !this.call.is_held()) {
             let outcome = match &result {
                 Ok(response) => Outcome::of(response),
                 Err(error) => Outcome::Fault(error.fault()),

@@ -45,6 +45,9 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let scope = Scope::call();
         let attempt = self.terms.attempt(&request);
+        if attempt.is_some() {
+            self.terms.note_mark();
+        }
         if attempt.is_some_and(|attempt| attempt.is_charged_to(&self.terms.budget)) {
             // Counted, earned and paid for by the retry above.
             return ResponseFuture::new(Delayed::running(self.inner.call(request)), None);
@@ -69,12 +72,12 @@ impl<S> RetryBudget<S> {
     where
         S: Service<Request<B>, Response = Response<ResBody>> + Clone,
     {
-        self.terms.note_mark();
         let now = scope.now();
         let (grant, wait) = match self.pay(scope, &request) {
             Ok(paid) => paid,
             Err(denied) => {
                 scope.set_sent(None);
+                self.release();
                 let error = Error::new(ErrorKind::RetryRefused(denied.into()));
                 observe::refused(&error);
                 return ResponseFuture::new(Delayed::refused(error), None);
@@ -89,8 +92,17 @@ impl<S> RetryBudget<S> {
         }
         scope.set_sent(None);
         let account = Account::repeat(terms, grant, scope);
+        self.release();
         let held = Delayed::held(self.inner.clone(), request, now + wait);
         ResponseFuture::new(held, Some(account))
+    }
+
+    /// Gives back what was reserved for a call that is not made now.
+    fn release(&mut self)
+    where
+        S: Clone,
+    {
+        self.inner = self.inner.clone();
     }
 
     /// A token and a slot, and how long to wait for it. Why it is repeated, nobody says here.

@@ -39,10 +39,13 @@ impl Terms {
         }
     }
 
-    /// A repeat was marked, so there is nothing to be told.
+    /// Something above counts attempts, so there is nothing to be told.
     pub(super) fn note_mark(&self) {
-        // Relaxed: a count that has an effect once.
-        self.unmarked.store(u32::MAX, Relaxed);
+        // Relaxed: a count that has an effect once; read first, to leave the line to others.
+        if self.unmarked.load(Relaxed) != u32::MAX {
+            // Relaxed: as above.
+            self.unmarked.store(u32::MAX, Relaxed);
+        }
     }
 
     /// Which attempt a request is, if anything tells.

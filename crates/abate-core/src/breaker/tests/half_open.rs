@@ -174,29 +174,42 @@ fn the_body_of_a_probe_that_breaks_is_a_failure() {
     assert_eq!(rig.call(Health::Failure).unwrap().to, State::Open);
 }
 
-/// Whatever becomes of probes, in whatever order, it lets another through before long.
+/// Whatever becomes of probes, in whatever order, it lets another through before long, and closes
+/// when the dependency is back.
 #[test]
 fn no_interleaving_of_probes_wedges_it() {
+    let mut ends = [0_u32; 8];
     for seed in 0..10_000 {
         let mut dice = Dice::new(seed);
-        let mut rig = Rig::due();
-        let mut held = Vec::new();
+        let mut rig = Rig::new();
+        let admit =
+            |rig: &Rig| rig.ask().ok().map(|it| (it.permit, rig.now, rig.breaker.generation()));
+        // Those that come back when it is no longer closed are stale, and so is what a probe is
+        // after a transition. Those that never come back were never polled.
+        let mut held: Vec<_> = (0..dice.roll(4)).filter_map(|_| admit(&rig)).collect();
+        rig.trip();
+        rig.wait_until_due();
         for _ in 0..dice.roll(40) {
-            match dice.roll(8) {
-                0..3 => held.extend(
-                    rig.ask().ok().map(|it| (it.permit, rig.now, rig.breaker.generation())),
-                ),
-                3 => rig.wait(dice.share() * 12.0),
-                end if !held.is_empty() => {
-                    let (probe, sent, _) = held.swap_remove(dice.roll(held.len() as u64) as usize);
-                    match end {
-                        4 => drop(probe),
-                        5 => drop(probe.cancelled(sent, rig.now)),
-                        6 => drop(rig.end(probe, Health::Failure)),
-                        _ => drop(rig.end(probe, Health::Answered)),
+            let end = dice.roll(12) as usize;
+            if end > 8 {
+                held.extend(admit(&rig));
+            } else if end == 8 {
+                rig.wait(dice.share() * 12.0);
+            } else if !held.is_empty() {
+                ends[end] += 1;
+                let (probe, sent, _) = held.swap_remove(dice.roll(held.len() as u64) as usize);
+                match end {
+                    0 | 1 => drop(probe),
+                    2 => drop(probe.cancelled(sent, rig.now)),
+                    3 => drop(rig.end(probe, Health::Unknown)),
+                    4 => drop(rig.end(probe, Health::Answered)),
+                    5 => drop(rig.end(probe, Health::Success)),
+                    6 => drop(rig.end(probe, Health::Failure)),
+                    _ => {
+                        let (tail, _) = probe.record(Health::Success, sent, rig.now);
+                        tail.map(|it| it.broke(rig.now));
                     }
                 }
-                _ => {}
             }
             let live = |(_, sent, generation): &&(Permit, Instant, u64)| {
                 *generation == rig.breaker.generation() && rig.now - *sent < seconds(11.0)
@@ -210,8 +223,15 @@ fn no_interleaving_of_probes_wedges_it() {
             assert!(rig.now <= patience, "wedged, seed {seed}: {:?}", rig.breaker);
             rig.wait(0.5);
         }
+        let patience = rig.now + seconds(11.0 + 30.0);
+        while rig.state() != State::Closed {
+            assert!(rig.now <= patience, "never closes, seed {seed}: {:?}", rig.breaker);
+            let _ = rig.ask().map(|it| rig.end(it.permit, Health::Success));
+            rig.wait(0.5);
+        }
         drop(held);
     }
+    assert!(ends.iter().all(|often| *often > 1_000), "{ends:?}");
 }
 
 #[test]
