@@ -2,11 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
-use abate::{HintSources, Policy, Pushback, PushbackHeader, Report, ResetUnit, RetryAfterLayer};
-use abate::{RetryLayer, StopReason};
+use abate::{
+    CircuitBreakerLayer, HintSources, Policy, Pushback, PushbackHeader, Report, ResetUnit,
+    RetryAfterLayer, RetryLayer, StopReason, Transient, Verdict,
+};
+use abate_tests::play::Beat;
 use abate_tests::rig::get;
 use abate_tests::script::{Answer, Script};
 use http::{HeaderName, Method};
+use http_body_util::BodyExt;
 use tower::{BoxError, Layer, ServiceExt};
 
 type Tested = Result<(), BoxError>;
@@ -264,5 +268,29 @@ async fn an_error_in_the_disguise_of_a_success_is_a_success() -> Tested {
         .header("ratelimit", "\"default\";r=0;t=5");
     assert_eq!(attempts(sources.clone(), [answer.clone()]).await?, (1, 200, None));
     assert_eq!(pushback(sources, answer).await?, None);
+    Ok(())
+}
+
+// CL-05
+#[tokio::test(start_paused = true)]
+async fn a_judge_sees_through_the_disguise_and_the_hint_counts() -> Tested {
+    let judged =
+        Policy::builder().with_hints(reset_in(ResetUnit::Seconds)).with_judge(|_, headers| {
+            let used_up = headers.get("x-ratelimit-remaining")?.as_bytes() == b"0";
+            used_up.then_some(Verdict::Transient(Transient::Asked))
+        });
+    let disguised = Answer::status(200)
+        .header("x-ratelimit-remaining", "0")
+        .header("x-ratelimit-reset", "5")
+        .body([Beat::data("an error document")]);
+    let script = Script::of([disguised, Answer::status(200).body([Beat::data("the answer")])]);
+    let policy = judged.build()?;
+    let breaker = CircuitBreakerLayer::new(&policy);
+    let layer = RetryLayer::new(policy).without_budget();
+    let response = layer.layer(breaker.layer(script.clone())).oneshot(get()).await?;
+    assert_eq!(response.into_body().collect().await?.to_bytes(), "the answer");
+    assert_eq!(script.count(), 2);
+    assert!(script.arrived()[1].at >= seconds(5));
+    assert_eq!(breaker.handle().transitions(), 0);
     Ok(())
 }

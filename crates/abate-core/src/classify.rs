@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 
 use crate::outcome::{Fault, Outcome};
 
@@ -53,28 +53,6 @@ pub enum Health {
 }
 
 impl Verdict {
-    /// Judges `outcome`, retrying the statuses in `retried`.
-    #[must_use]
-    pub fn of(outcome: &Outcome<'_>, retried: &Statuses) -> Self {
-        match *outcome {
-            Outcome::Response { status, .. } => Self::of_status(status, retried),
-            Outcome::Fault(Fault::Unsent) => Self::Transient(Transient::Unsent),
-            Outcome::Fault(Fault::Ambiguous) => Self::Transient(Transient::Ambiguous),
-            Outcome::Fault(Fault::Permanent) => Self::Permanent,
-            Outcome::Fault(fault @ (Fault::Local | Fault::Cancelled)) => Self::Ours(fault),
-        }
-    }
-
-    fn of_status(status: StatusCode, retried: &Statuses) -> Self {
-        match status.as_u16() {
-            ..400 => Self::Success,
-            code @ 400..500 if retried.contains(code) => Self::Transient(Transient::Asked),
-            400..500 => Self::Rejected,
-            code if retried.contains(code) => Self::Transient(Transient::Server),
-            _ => Self::Permanent,
-        }
-    }
-
     /// Whether the outcome earns budget: everything but trouble does.
     #[must_use]
     pub const fn earns(self) -> bool {
@@ -82,16 +60,112 @@ impl Verdict {
     }
 }
 
-impl Health {
-    /// What `outcome` says about the dependency, whose trouble the statuses in `retried` tell.
+/// Judges a response by its status and headers; `None` leaves it to its status.
+pub type Judge = fn(StatusCode, &HeaderMap) -> Option<Verdict>;
+
+/// How outcomes are judged: by status, and by a [`Judge`] where that does not tell.
+///
+/// # Examples
+///
+/// A gateway that answers 200 with an error document when a quota is used up:
+///
+/// ```
+/// use abate_core::classify::{Transient, Verdict};
+/// use abate_core::policy::Policy;
+///
+/// let policy = Policy::builder()
+///     .with_judge(|_, headers| {
+///         let used_up = headers.get("x-ratelimit-remaining")?.as_bytes() == b"0";
+///         used_up.then_some(Verdict::Transient(Transient::Asked))
+///     })
+///     .build()?;
+/// # drop(policy);
+/// # Ok::<(), abate_core::policy::PolicyError>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Classifier {
+    retried: Statuses,
+    judge: Option<Judge>,
+}
+
+impl Classifier {
+    /// Retries the statuses in `retried`, and no others.
     #[must_use]
-    pub fn of(outcome: &Outcome<'_>, retried: &Statuses) -> Self {
-        match (Verdict::of(outcome, retried), outcome) {
-            (Verdict::Success, _) => Self::Success,
-            (Verdict::Transient(why), _) if why != Transient::Asked => Self::Failure,
-            (Verdict::Ours(_), _) | (_, Outcome::Fault(_)) => Self::Unknown,
-            (_, Outcome::Response { .. }) => Self::Answered,
+    pub const fn new(retried: Statuses) -> Self {
+        Self { retried, judge: None }
+    }
+
+    /// Asks `judge` first.
+    #[must_use]
+    pub const fn with_judge(mut self, judge: Judge) -> Self {
+        self.judge = Some(judge);
+        self
+    }
+
+    /// The statuses that are retried.
+    #[must_use]
+    pub const fn retried(&self) -> &Statuses {
+        &self.retried
+    }
+
+    pub(crate) const fn retried_mut(&mut self) -> &mut Statuses {
+        &mut self.retried
+    }
+
+    /// What `outcome` means.
+    #[inline]
+    #[must_use]
+    pub fn verdict(&self, outcome: &Outcome<'_>) -> Verdict {
+        match *outcome {
+            Outcome::Response { status, headers } => {
+                let judged = self.judge.and_then(|judge| judge(status, headers));
+                judged.unwrap_or_else(|| self.by_status(status))
+            }
+            Outcome::Fault(Fault::Unsent) => Verdict::Transient(Transient::Unsent),
+            Outcome::Fault(Fault::Ambiguous) => Verdict::Transient(Transient::Ambiguous),
+            Outcome::Fault(Fault::Permanent) => Verdict::Permanent,
+            Outcome::Fault(fault @ (Fault::Local | Fault::Cancelled)) => Verdict::Ours(fault),
         }
+    }
+
+    /// What `outcome` says about the dependency.
+    #[must_use]
+    pub fn health(&self, outcome: &Outcome<'_>) -> Health {
+        match (self.verdict(outcome), outcome) {
+            (Verdict::Success, _) => Health::Success,
+            (Verdict::Transient(why), _) if why != Transient::Asked => Health::Failure,
+            (Verdict::Ours(_), _) | (_, Outcome::Fault(_)) => Health::Unknown,
+            (_, Outcome::Response { .. }) => Health::Answered,
+        }
+    }
+
+    fn by_status(&self, status: StatusCode) -> Verdict {
+        match status.as_u16() {
+            ..400 => Verdict::Success,
+            code @ 400..500 if self.retried.contains(code) => Verdict::Transient(Transient::Asked),
+            400..500 => Verdict::Rejected,
+            code if self.retried.contains(code) => Verdict::Transient(Transient::Server),
+            _ => Verdict::Permanent,
+        }
+    }
+}
+
+impl PartialEq for Classifier {
+    fn eq(&self, other: &Self) -> bool {
+        let same = match (self.judge, other.judge) {
+            (Some(own), Some(other)) => std::ptr::fn_addr_eq(own, other),
+            (own, other) => own.is_none() && other.is_none(),
+        };
+        same && self.retried == other.retried
+    }
+}
+
+impl fmt::Debug for Classifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Classifier")
+            .field("retried", &self.retried)
+            .field("judge", &self.judge.is_some())
+            .finish()
     }
 }
 
@@ -151,23 +225,22 @@ impl fmt::Debug for Statuses {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderMap;
-
     use super::*;
 
-    const RETRIED: Statuses =
-        Statuses::NONE.with(408).with(425).with(429).with(500).with(502).with(503).with(504);
+    const CLASSIFIER: Classifier = Classifier::new(
+        Statuses::NONE.with(408).with(425).with(429).with(500).with(502).with(503).with(504),
+    );
 
     fn verdict(code: u16) -> Verdict {
         let headers = HeaderMap::new();
         let status = StatusCode::from_u16(code).unwrap();
-        Verdict::of(&Outcome::Response { status, headers: &headers }, &RETRIED)
+        CLASSIFIER.verdict(&Outcome::Response { status, headers: &headers })
     }
 
     fn health(code: u16) -> Health {
         let headers = HeaderMap::new();
         let status = StatusCode::from_u16(code).unwrap();
-        Health::of(&Outcome::Response { status, headers: &headers }, &RETRIED)
+        CLASSIFIER.health(&Outcome::Response { status, headers: &headers })
     }
 
     // CL-08
@@ -216,7 +289,7 @@ mod tests {
     fn faults_fall_into_their_classes() {
         let of = |fault| {
             let outcome = Outcome::Fault(fault);
-            (Verdict::of(&outcome, &RETRIED), Health::of(&outcome, &RETRIED))
+            (CLASSIFIER.verdict(&outcome), CLASSIFIER.health(&outcome))
         };
         assert_eq!(of(Fault::Unsent), (Verdict::Transient(Transient::Unsent), Health::Failure));
         assert_eq!(
@@ -231,8 +304,32 @@ mod tests {
 
     #[test]
     fn a_set_of_statuses_holds_exactly_what_was_put_in() {
-        assert_eq!(RETRIED.iter().collect::<Vec<_>>(), [408, 425, 429, 500, 502, 503, 504]);
-        assert!(!RETRIED.without(500).contains(500));
+        assert_eq!(
+            CLASSIFIER.retried().iter().collect::<Vec<_>>(),
+            [408, 425, 429, 500, 502, 503, 504]
+        );
+        assert!(!CLASSIFIER.retried().without(500).contains(500));
         assert_eq!(Statuses::NONE.with(200).with(600).with(0), Statuses::NONE);
+    }
+
+    // CL-05
+    #[test]
+    fn a_judge_decides_and_leaves_to_the_status_what_it_does_not_know() {
+        fn used_up(_: StatusCode, headers: &HeaderMap) -> Option<Verdict> {
+            let used_up = headers.get("x-ratelimit-remaining")?.as_bytes() == b"0";
+            used_up.then_some(Verdict::Transient(Transient::Asked))
+        }
+        let classifier = CLASSIFIER.with_judge(used_up);
+        let mut headers = HeaderMap::new();
+        let verdict = |code, headers: &HeaderMap| {
+            let status = StatusCode::from_u16(code).unwrap();
+            classifier.verdict(&Outcome::Response { status, headers })
+        };
+        assert_eq!(verdict(200, &headers), Verdict::Success);
+        assert_eq!(verdict(503, &headers), Verdict::Transient(Transient::Server));
+        headers.insert("x-ratelimit-remaining", http::HeaderValue::from_static("0"));
+        assert_eq!(verdict(200, &headers), Verdict::Transient(Transient::Asked));
+        assert_eq!(classifier, CLASSIFIER.with_judge(used_up));
+        assert_ne!(classifier, CLASSIFIER);
     }
 }

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use crate::deadline::nanos;
 use crate::rng::Streams;
 
 /// The least time over which those that were held are spread when they go.
@@ -71,10 +72,6 @@ impl Cooldown {
         let turn = until.checked_add(streams.next().up_to(spread)).unwrap_or(until);
         Some(Cooling { until, turn })
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -58,6 +58,11 @@ impl Deadline {
     }
 }
 
+/// A length in nanoseconds, saturating at 584 years.
+pub(crate) const fn nanos(length: Duration) -> u64 {
+    length.as_secs().saturating_mul(1_000_000_000).saturating_add(length.subsec_nanos() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

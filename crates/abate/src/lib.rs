@@ -32,6 +32,8 @@ pub use abate_core as decisions;
 pub use abate_core::{
     backoff::{Backoff, Curve, DelaySource, Jitter},
     breaker::State as BreakerState,
+    budget::Earn,
+    classify::{Judge, Transient, Verdict},
     deadline::Deadline,
     outcome::Fault,
     policy::{Policy, PolicyBuilder, PolicyError},

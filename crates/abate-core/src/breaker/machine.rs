@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use super::rules::Rules;
 use super::state::{Mode, Refused, State, Transition};
 use super::trial::{Judgement, Probing, SlowStart};
-use super::window::{Place, Window, nanos};
+use super::window::{Place, Window};
 use crate::classify::Health;
+use crate::deadline::nanos;
 use crate::rng::Seed;
 use crate::sync::{AtomicU64, Mutex, MutexGuard};
 
@@ -195,7 +196,7 @@ impl Machine {
         now: Instant,
     ) -> Recorded {
         let at = self.since_base(now);
-        let slow = self.rules.is_slow(now.saturating_duration_since(sent));
+        let slow = self.rules.is_slow(sent, now);
         let closed = self.word() == Word::new(ticket.generation, Phase::Closed);
         if closed && health == Health::Success && !slow {
             self.window.succeed(self.window.place(ticket.generation, at));

@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::ratio::Ratio;
 
@@ -66,9 +66,10 @@ impl Rules {
         self.slow_calls.map_or(self.timeout() / 2, |(slow, _)| slow)
     }
 
-    /// Whether a call that took this long counts as slow.
-    pub(super) fn is_slow(&self, took: Duration) -> bool {
-        self.slow_calls.is_some_and(|(slow, _)| took >= slow)
+    /// Whether a call from `sent` to `now` counts as slow.
+    pub(super) fn is_slow(&self, sent: Instant, now: Instant) -> bool {
+        let took = || now.saturating_duration_since(sent);
+        self.slow_calls.is_some_and(|(slow, _)| took() >= slow)
     }
 
     /// The failures among the probes that open it again.

@@ -3,8 +3,8 @@
 //! Both live behind the machine's lock, which the closed path never takes.
 
 use super::rules::Rules;
-use super::window::nanos;
 use crate::classify::Health;
+use crate::deadline::nanos;
 
 /// What an event in half-open or slow start leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

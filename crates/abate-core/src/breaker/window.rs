@@ -7,9 +7,9 @@
 //! Orderings are relaxed throughout: each word is a figure for itself.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use super::rules::Rules;
+use crate::deadline::nanos;
 use crate::ratio::Ratio;
 use crate::sync::AtomicU64;
 
@@ -238,8 +238,4 @@ impl Streak {
         let evidence = u128::from(since) >= Rules::EVIDENCE.as_millis();
         word & 0xffff >= u64::from(Rules::STREAK) && evidence
     }
-}
-
-pub(super) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::rules::{Denied, Earn, LONGEST_SLOT_WAIT, RATE_TAU, Rules, SHORTEST_ATTEMPT, TAU};
 use crate::classify::Transient;
+use crate::deadline::nanos;
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// Tokens and slots are kept in billionths, so that `ratio × successes` is exact.
@@ -197,7 +198,7 @@ impl Ledger {
     }
 
     fn since_base(&self, now: Instant) -> u64 {
-        u64::try_from(now.saturating_duration_since(self.base).as_nanos()).unwrap_or(u64::MAX)
+        nanos(now.saturating_duration_since(self.base))
     }
 }
 

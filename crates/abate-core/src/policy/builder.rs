@@ -5,7 +5,7 @@ use super::problem::{PolicyError, Problem};
 use super::value::Policy;
 use crate::backoff::{Backoff, Curve, Jitter};
 use crate::budget::{Costs, Earn};
-use crate::classify::{Statuses, Transient};
+use crate::classify::{Classifier, Judge, Transient};
 use crate::ratio::Ratio;
 use crate::retry_after::HintSources;
 use crate::{breaker, budget};
@@ -23,7 +23,7 @@ const MOST_PROBES: u32 = 100;
 pub struct PolicyBuilder {
     attempts: u32,
     backoff: Backoff,
-    retry_on: Statuses,
+    classifier: Classifier,
     hints: HintSources,
     not_a_failure: Vec<u16>,
     total_timeout: Duration,
@@ -85,7 +85,8 @@ impl PolicyBuilder {
 
     /// Retries this status as well; one of 400..=599 that waiting can change.
     pub fn with_retry_on(mut self, status: u16) -> Self {
-        self.retry_on = self.retry_on.with(status);
+        let retried = self.classifier.retried_mut();
+        *retried = retried.with(status);
         if !(400..600).contains(&status) {
             self.not_a_failure.push(status);
         }
@@ -94,7 +95,14 @@ impl PolicyBuilder {
 
     /// Does not retry this status, although the defaults do.
     pub fn with_never_retry(mut self, status: u16) -> Self {
-        self.retry_on = self.retry_on.without(status);
+        let retried = self.classifier.retried_mut();
+        *retried = retried.without(status);
+        self
+    }
+
+    /// Judges responses by `judge` first, for dependencies whose status does not tell.
+    pub fn with_judge(mut self, judge: Judge) -> Self {
+        self.classifier = self.classifier.with_judge(judge);
         self
     }
 
@@ -208,7 +216,7 @@ impl PolicyBuilder {
         Ok(Policy {
             attempts: self.attempts,
             backoff: self.backoff,
-            retry_on: self.retry_on,
+            classifier: self.classifier,
             hints: self.hints,
             total_timeout: self.total_timeout,
             attempt_timeout: self.attempt_timeout,
@@ -254,7 +262,9 @@ impl PolicyBuilder {
         for status in &self.not_a_failure {
             problem("retry_on", format!("{status} is not among the failures, 400 to 599"));
         }
-        for status in self.retry_on.iter().filter(|code| defaults::NEVER_RETRY.contains(*code)) {
+        for status in
+            self.classifier.retried().iter().filter(|code| defaults::NEVER_RETRY.contains(*code))
+        {
             problem("retry_on", format!("{status} would be answered the same way again"));
         }
     }
@@ -354,7 +364,7 @@ impl Default for PolicyBuilder {
         Self {
             attempts: policy.attempts,
             backoff: policy.backoff,
-            retry_on: policy.retry_on,
+            classifier: policy.classifier,
             hints: policy.hints,
             not_a_failure: Vec::new(),
             total_timeout: policy.total_timeout,

@@ -26,7 +26,7 @@ fn a_policy_without_backoff_is_one_that_could_be_built() {
 fn the_defaults_are_these() {
     let pinned = "Policy { attempts: 3, backoff: Backoff { base: 100ms, \
         curve: Exponential { factor: 2.0 }, cap: 10s, jitter: Full }, \
-        retry_on: {408, 425, 429, 500, 502, 503, 504}, \
+        classifier: Classifier { retried: {408, 425, 429, 500, 502, 503, 504}, judge: false }, \
         hints: HintSources { reset: None, ratelimit: false, grpc_pushback: false, \
         should_retry: false }, total_timeout: 30s, attempt_timeout: 10s, \
         budget_ratio: Ratio(0.2), budget_floor: 0.2, \

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::defaults;
 use crate::backoff::Backoff;
 use crate::budget::{Costs, Earn};
-use crate::classify::Statuses;
+use crate::classify::{Classifier, Statuses};
 use crate::ratio::Ratio;
 use crate::retry_after::HintSources;
 use crate::{breaker, budget};
@@ -31,7 +31,7 @@ use crate::{breaker, budget};
 pub struct Policy {
     pub(super) attempts: u32,
     pub(super) backoff: Backoff,
-    pub(super) retry_on: Statuses,
+    pub(super) classifier: Classifier,
     pub(super) hints: HintSources,
     pub(super) total_timeout: Duration,
     pub(super) attempt_timeout: Duration,
@@ -68,7 +68,13 @@ impl Policy {
     /// The statuses that are retried.
     #[must_use]
     pub const fn retry_on(&self) -> &Statuses {
-        &self.retry_on
+        self.classifier.retried()
+    }
+
+    /// How outcomes are judged.
+    #[must_use]
+    pub const fn classifier(&self) -> &Classifier {
+        &self.classifier
     }
 
     /// The headers that the dependency's hints are read from.
@@ -131,7 +137,7 @@ impl Default for Policy {
         Self {
             attempts: defaults::ATTEMPTS,
             backoff: defaults::BACKOFF,
-            retry_on: defaults::RETRY_ON,
+            classifier: Classifier::new(defaults::RETRY_ON),
             hints: HintSources::new(),
             total_timeout: defaults::TOTAL_TIMEOUT,
             attempt_timeout: defaults::ATTEMPT_TIMEOUT,

@@ -108,7 +108,7 @@ impl Session {
         now: Instant,
         wall: impl FnOnce() -> SystemTime,
     ) -> Decision {
-        let verdict = Verdict::of(outcome, bounds.policy.retry_on());
+        let verdict = bounds.policy.classifier().verdict(outcome);
         if let Verdict::Ours(fault) = verdict {
             return Decision::Stop(Stop::because(self.why_ours(fault, now)));
         }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use abate_core::breaker::{Permit, Tail};
-use abate_core::classify::{Health, Statuses};
+use abate_core::classify::Classifier;
 use abate_core::outcome::{Fault, Outcome};
 use http::Response;
 use pin_project::{pin_project, pinned_drop};
@@ -41,7 +41,7 @@ enum State<F> {
 /// What is needed to judge the call.
 struct Watch {
     permit: Permit,
-    failures: Statuses,
+    classifier: Classifier,
     /// When it was handed on; unknown while a layer below holds it back.
     sent: Option<Instant>,
 }
@@ -50,10 +50,10 @@ impl<F, M> ResponseFuture<F, M> {
     pub(super) const fn admitted(
         inner: F,
         permit: Permit,
-        failures: Statuses,
+        classifier: Classifier,
         sent: Option<Instant>,
     ) -> Self {
-        let watch = Some(Watch { permit, failures, sent });
+        let watch = Some(Watch { permit, classifier, sent });
         Self { state: State::Admitted(inner), watch, carry: PhantomData }
     }
 
@@ -64,7 +64,7 @@ impl<F, M> ResponseFuture<F, M> {
 
 impl Watch {
     fn answered<B>(self, response: &Response<B>, now: Instant) -> Option<Tail> {
-        let health = Health::of(&Outcome::of(response), &self.failures);
+        let health = self.classifier.health(&Outcome::of(response));
         let (tail, transition) = self.permit.record(health, self.sent.unwrap_or(now), now);
         observe::transition(transition);
         tail
@@ -74,7 +74,7 @@ impl Watch {
         if fault == Fault::Cancelled {
             return self.cancelled(now);
         }
-        let health = Health::of(&Outcome::Fault(fault), &self.failures);
+        let health = self.classifier.health(&Outcome::Fault(fault));
         let (_, transition) = self.permit.record(health, self.sent.unwrap_or(now), now);
         observe::transition(transition);
     }

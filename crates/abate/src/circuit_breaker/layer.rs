@@ -3,7 +3,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use abate_core::breaker::Rules;
-use abate_core::classify::Statuses;
+use abate_core::classify::Classifier;
 use abate_core::policy::Policy;
 use abate_core::rng::Seed;
 use tower_layer::Layer;
@@ -20,7 +20,7 @@ use crate::scope::Scope;
 pub struct CircuitBreakerLayer<M = Wrap> {
     breakers: Breakers,
     rules: Rules,
-    failures: Statuses,
+    classifier: Classifier,
     carry: PhantomData<fn() -> M>,
 }
 
@@ -33,7 +33,7 @@ impl CircuitBreakerLayer {
         Self {
             breakers: Breakers::new(Scope::Shared, rules, Seed::random(), clock::now()),
             rules,
-            failures: *policy.retry_on(),
+            classifier: *policy.classifier(),
             carry: PhantomData,
         }
     }
@@ -42,7 +42,7 @@ impl CircuitBreakerLayer {
         CircuitBreakerLayer {
             breakers: self.breakers,
             rules: self.rules,
-            failures: self.failures,
+            classifier: self.classifier,
             carry: PhantomData,
         }
     }
@@ -78,7 +78,7 @@ impl<S, M> Layer<S> for CircuitBreakerLayer<M> {
     type Service = CircuitBreaker<S, M>;
 
     fn layer(&self, inner: S) -> CircuitBreaker<S, M> {
-        CircuitBreaker::new(inner, self.breakers.clone(), self.failures)
+        CircuitBreaker::new(inner, self.breakers.clone(), self.classifier)
     }
 }
 
@@ -87,7 +87,7 @@ impl<M> Clone for CircuitBreakerLayer<M> {
         Self {
             breakers: self.breakers.clone(),
             rules: self.rules,
-            failures: self.failures,
+            classifier: self.classifier,
             carry: PhantomData,
         }
     }

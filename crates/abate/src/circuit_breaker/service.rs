@@ -2,7 +2,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::task::{Context, Poll};
 
-use abate_core::classify::Statuses;
+use abate_core::classify::Classifier;
 use http::{Request, Response};
 use tower_service::Service;
 
@@ -17,13 +17,13 @@ use crate::observe;
 pub struct CircuitBreaker<S, M = Wrap> {
     inner: S,
     breakers: Breakers,
-    failures: Statuses,
+    classifier: Classifier,
     carry: PhantomData<fn() -> M>,
 }
 
 impl<S, M> CircuitBreaker<S, M> {
-    pub(super) const fn new(inner: S, breakers: Breakers, failures: Statuses) -> Self {
-        Self { inner, breakers, failures, carry: PhantomData }
+    pub(super) const fn new(inner: S, breakers: Breakers, classifier: Classifier) -> Self {
+        Self { inner, breakers, classifier, carry: PhantomData }
     }
 }
 
@@ -51,7 +51,7 @@ where
                 observe::transition(admitted.transition);
                 scope.set_sent(Some(now));
                 let inner = self.inner.call(request);
-                ResponseFuture::admitted(inner, admitted.permit, self.failures, scope.sent())
+                ResponseFuture::admitted(inner, admitted.permit, self.classifier, scope.sent())
             }
             Err(refused) => {
                 observe::transition(refused.transition);
@@ -68,7 +68,7 @@ where
 
 impl<S: Clone, M> Clone for CircuitBreaker<S, M> {
     fn clone(&self) -> Self {
-        Self::new(self.inner.clone(), self.breakers.clone(), self.failures)
+        Self::new(self.inner.clone(), self.breakers.clone(), self.classifier)
     }
 }
 

@@ -72,7 +72,7 @@ impl Account {
     }
 
     fn settle(mut self, outcome: &Outcome<'_>, scope: &Scope) {
-        let verdict = Verdict::of(outcome, &self.terms.retry_on);
+        let verdict = self.terms.classifier.verdict(outcome);
         if matches!(verdict, Verdict::Ours(_)) {
             // Never got beyond our own layers: nothing is counted, and the token goes back.
             return;

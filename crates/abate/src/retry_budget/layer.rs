@@ -22,21 +22,21 @@ impl RetryBudgetLayer {
     #[must_use]
     pub fn new(policy: impl Borrow<Policy>) -> Self {
         let policy = policy.borrow();
-        Self::of(Terms::new(BudgetHandle::new(policy), *policy.retry_on(), None))
+        Self::of(Terms::new(BudgetHandle::new(policy), *policy.classifier(), None))
     }
 
     /// Pays for repeats from `budget`, which other layers may share.
     #[must_use]
     pub fn with_budget(self, budget: BudgetHandle) -> Self {
         let terms = &self.terms;
-        Self::of(Terms::new(budget, terms.retry_on, terms.header.clone()))
+        Self::of(Terms::new(budget, terms.classifier, terms.header.clone()))
     }
 
     /// Takes a request for a repeat also if the header `name` holds a number above 1.
     #[must_use]
     pub fn with_attempt_header(self, name: HeaderName) -> Self {
         let terms = &self.terms;
-        Self::of(Terms::new(terms.budget.clone(), terms.retry_on, Some(name)))
+        Self::of(Terms::new(terms.budget.clone(), terms.classifier, Some(name)))
     }
 
     /// The budget.

@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use abate_core::classify::Statuses;
+use abate_core::classify::Classifier;
 use http::{HeaderName, Request};
 
 use crate::budget::BudgetHandle;
@@ -14,7 +14,7 @@ const FAILURES_WITHOUT_MARK: u32 = 20;
 #[derive(Debug)]
 pub(super) struct Terms {
     pub(super) budget: BudgetHandle,
-    pub(super) retry_on: Statuses,
+    pub(super) classifier: Classifier,
     pub(super) header: Option<HeaderName>,
     /// Failures seen while no repeat was ever marked; past the limit once one was, or it was told.
     unmarked: AtomicU32,
@@ -23,10 +23,10 @@ pub(super) struct Terms {
 impl Terms {
     pub(super) const fn new(
         budget: BudgetHandle,
-        retry_on: Statuses,
+        classifier: Classifier,
         header: Option<HeaderName>,
     ) -> Self {
-        Self { budget, retry_on, header, unmarked: AtomicU32::new(0) }
+        Self { budget, classifier, header, unmarked: AtomicU32::new(0) }
     }
 
     /// A first attempt failed: a retry above would repeat it now, and mark it.
