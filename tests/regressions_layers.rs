@@ -130,3 +130,21 @@ fn endless() -> Script {
     let frame = Bytes::from_static(&[0; 1_024]);
     Script::of([Answer::status(200).body([Beat::Endless(frame)])])
 }
+
+#[tokio::test(start_paused = true)]
+async fn breakers_of_several_keys_that_open_together_do_not_probe_together() -> Tested {
+    let breaker = CircuitBreakerLayer::new(Policy::default()).with_scope(Scope::PerAuthority);
+    let service = breaker.with_seed(1).layer(down());
+    let mut back = Vec::new();
+    for _ in 0..12 {
+        for host in ["a.test", "b.test", "c.test"] {
+            let call = service.clone().oneshot(to(host)).await;
+            back.extend(call.err().and_then(|error| error.retry_at()));
+        }
+        sleep(millis(200)).await;
+    }
+    back.sort();
+    back.dedup();
+    assert_eq!(back.len(), 3, "each at a moment of its own");
+    Ok(())
+}

@@ -26,10 +26,16 @@ impl Seed {
         Self(SysRng.try_next_u64().unwrap_or_else(|_| RandomState::new().build_hasher().finish()))
     }
 
+    /// The seed of the `n`th of several parts that are not to draw the same numbers.
+    #[must_use]
+    pub const fn part(self, n: u64) -> Self {
+        Self(mix(self.0 ^ mix(n)))
+    }
+
     /// The stream of call number `call`.
     #[must_use]
     pub const fn stream(self, call: u64) -> Stream {
-        Stream { key: mix(self.0 ^ mix(call)), draws: 0 }
+        Stream { key: self.part(call).0, draws: 0 }
     }
 }
 

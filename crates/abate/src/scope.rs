@@ -145,7 +145,9 @@ impl<T: Clone> Keyed<T> {
         self.entries.load().get(key).map(|entry| entry.value.clone())
     }
 
+    /// All there are, those included that were on their way in when it was asked.
     pub(crate) fn all(&self) -> Vec<(Arc<str>, T)> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = self.entries.load();
         entries.iter().map(|(key, entry)| (Arc::clone(key), entry.value.clone())).collect()
     }

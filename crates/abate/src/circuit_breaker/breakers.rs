@@ -1,3 +1,4 @@
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -20,6 +21,9 @@ pub(super) struct Each {
     scope: Scope,
     rules: Rules,
     seed: Seed,
+    /// How many were made: each is jittered by a seed of its own, or all that open together would
+    /// let their probes through together.
+    made: AtomicU64,
     pub(super) keyed: Keyed<Breaker>,
     /// What breakers of new keys start in.
     mode: Mutex<Mode>,
@@ -30,8 +34,8 @@ impl Breakers {
         if matches!(scope, Scope::Shared) {
             return Self::One(Breaker::new(rules, seed, now));
         }
-        let (keyed, mode) = (Keyed::new(now), Mutex::default());
-        Self::Each(Arc::new(Each { scope, rules, seed, keyed, mode }))
+        let (made, keyed, mode) = (AtomicU64::new(0), Keyed::new(now), Mutex::default());
+        Self::Each(Arc::new(Each { scope, rules, seed, made, keyed, mode }))
     }
 
     #[inline]
@@ -72,7 +76,9 @@ impl Breakers {
 impl Each {
     fn breaker(&self, key: &str, now: Instant) -> Breaker {
         self.keyed.get(key, now, || {
-            let breaker = Breaker::new(self.rules, self.seed, now);
+            // Relaxed: a number, no breaker shares it.
+            let seed = self.seed.part(self.made.fetch_add(1, Relaxed));
+            let breaker = Breaker::new(self.rules, seed, now);
             let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
             if mode != Mode::Automatic {
                 breaker.set(mode);

@@ -15,14 +15,20 @@
 //! | failure rate | 50 %, and two standard deviations above it | bad luck alone seldom reaches it |
 //! | minimum calls | 10 | with fewer, a rate is no rate |
 //! | failures in a row | 10 over at least 2 s | for dependencies that are called too seldom for a rate |
+//! | slow calls | off; [`with_breaker_slow_calls`](crate::PolicyBuilder::with_breaker_slow_calls) | what is slow, each dependency knows by itself |
+//! | scope | one breaker; [`with_scope`](CircuitBreakerLayer::with_scope) | a stack is for one dependency |
 //! | open for | 2 s four times, then 4, 8, 16, 30 s, jittered downwards by up to half | a blip ends soon, an outage is left in peace |
 //! | probes | 3 | one could be luck |
 //!
 //! A failure is a 5xx that the policy retries, a fault of the connection, or an attempt timeout. A
 //! 4xx says nothing about health, nor does a refusal of our own. A caller that gives up counts only
-//! if it had waited half the attempt timeout. A body that breaks off is one more failure.
+//! if it had waited half the attempt timeout (or what counts as slow, if that is set). A body that
+//! breaks off makes a failure of its success.
 //!
-//! Refusals come from `call`; `poll_ready` is that of the service below.
+//! Refusals come from `call`; `poll_ready` is that of the service below. A refused call gives back
+//! what that service had reserved for it, by way of a clone, so it must be `Clone`.
+//!
+//! [`BreakerHandle`] runs it by hand: forced open, disabled, observing only, or afresh.
 //!
 //! # Examples
 //!

@@ -24,6 +24,11 @@
 //! | methods | idempotent ones (RFC 9110 section 9.2.2), with an `Idempotency-Key`, or marked [`Idempotent`](crate::Idempotent); others when unsent or answered 429 | never do a thing twice |
 //! | `Retry-After` | a floor, spread upwards; longer than the time left, the response is returned at once | nobody knocks early, or all at one moment |
 //!
+//! A retry layer below another one stands down for the same call, so that attempts do not multiply;
+//! behind a `Buffer` it knows only if the upper one is told to
+//! [reach through](RetryLayer::through_spawned_layers). A layer in between that rewrites authority or
+//! path hides that it is the same call.
+//!
 //! # Examples
 //!
 //! ```
