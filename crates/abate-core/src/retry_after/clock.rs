@@ -27,8 +27,9 @@ impl<'a, W: FnOnce() -> SystemTime> ServerClock<'a, W> {
     }
 
     fn date(&self) -> Option<SystemTime> {
+        let date = self.headers.get(DATE)?;
         let aged = self.headers.get(AGE).is_some_and(|age| age.as_bytes() != b"0");
-        if aged { None } else { http_date(self.headers.get(DATE)?.as_bytes()) }
+        if aged { None } else { http_date(date.as_bytes()) }
     }
 }
 

@@ -1,7 +1,7 @@
 use std::time::{Duration, SystemTime};
 
 use http::header::RETRY_AFTER;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::clock::{ServerClock, http_date};
 use super::number::{millis, seconds};
@@ -32,16 +32,21 @@ impl Hint {
         sources: &HintSources,
         wall: impl FnOnce() -> SystemTime,
     ) -> Self {
-        let mut hint = Self { again: should_retry(headers, sources), ..Self::ABSENT };
+        let mut hint = Self::ABSENT;
+        if sources.should_retry {
+            hint.again = should_retry(headers);
+        }
         if sources.grpc_pushback && hint.grpc_pushback(headers) {
             return hint;
         }
         let mut clock = ServerClock::new(headers, wall);
-        for value in headers.get_all(RETRY_AFTER) {
-            hint.note(PushbackHeader::RetryAfter, retry_after(value, &mut clock));
-        }
-        for value in headers.get_all("retry-after-ms") {
-            hint.note(PushbackHeader::RetryAfterMs, millis(value.as_bytes().trim_ascii()));
+        // One walk, which passes ten headers in the time that it takes to look up two.
+        for (name, value) in headers {
+            if *name == RETRY_AFTER {
+                hint.note(PushbackHeader::RetryAfter, retry_after(value, &mut clock));
+            } else if *name == RETRY_AFTER_MS {
+                hint.note(PushbackHeader::RetryAfterMs, millis(value.as_bytes().trim_ascii()));
+            }
         }
         if hint.pushback.is_some() {
             return hint;
@@ -89,7 +94,7 @@ impl Hint {
     }
 
     fn grpc_pushback(&mut self, headers: &HeaderMap) -> bool {
-        let Some(value) = headers.get("grpc-retry-pushback-ms") else { return false };
+        let Some(value) = headers.get(&GRPC_PUSHBACK) else { return false };
         match millis(value.as_bytes().trim_ascii()) {
             Some(delay) => self.note(PushbackHeader::GrpcPushback, Some(delay)),
             // gRFC A6: negative, or not a number, means never.
@@ -99,11 +104,8 @@ impl Hint {
     }
 }
 
-fn should_retry(headers: &HeaderMap, sources: &HintSources) -> Option<bool> {
-    if !sources.should_retry {
-        return None;
-    }
-    match headers.get("x-should-retry")?.as_bytes().trim_ascii() {
+fn should_retry(headers: &HeaderMap) -> Option<bool> {
+    match headers.get(&SHOULD_RETRY)?.as_bytes().trim_ascii() {
         b"true" => Some(true),
         b"false" => Some(false),
         _ => None,
@@ -121,3 +123,7 @@ fn retry_after<W: FnOnce() -> SystemTime>(
     let at = http_date(value)?;
     Some(at.duration_since(clock.now()?).unwrap_or(Duration::ZERO))
 }
+
+static RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
+static GRPC_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
+static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");

@@ -4,21 +4,25 @@ use std::time::Duration;
 
 /// `1*DIGIT`, and leniently `1*DIGIT "." 1*DIGIT`. What is too large for any clock saturates.
 pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
-    let dot = value.iter().position(|byte| *byte == b'.');
-    let (whole, fraction) = match dot {
-        Some(dot) => (&value[..dot], Some(&value[dot + 1..])),
-        None => (value, None),
-    };
-    let seconds = Duration::from_secs(number(whole)?);
-    let Some(fraction) = fraction else { return Some(seconds) };
-    if fraction.is_empty() || !fraction.iter().all(u8::is_ascii_digit) {
+    let (whole, rest) = number(value)?;
+    let seconds = Duration::from_secs(whole);
+    match rest {
+        [] => Some(seconds),
+        [b'.', fraction @ ..] => Some(seconds.saturating_add(fraction_of_a_second(fraction)?)),
+        _ => None,
+    }
+}
+
+/// `1*DIGIT` behind a dot, rounded up to the millisecond.
+fn fraction_of_a_second(digits: &[u8]) -> Option<Duration> {
+    let (kept, dropped) = digits.split_at(digits.len().min(3));
+    let (thousandths, []) = number(kept)? else { return None };
+    if !dropped.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let (kept, dropped) = fraction.split_at(fraction.len().min(3));
     let scale = 10_u64.pow(3 - kept.len() as u32);
     let beyond = dropped.iter().any(|digit| *digit != b'0');
-    let millis = number(kept)? * scale + u64::from(beyond);
-    Some(seconds.saturating_add(Duration::from_millis(millis)))
+    Some(Duration::from_millis(thousandths * scale + u64::from(beyond)))
 }
 
 /// Milliseconds, leniently with a fraction, rounded up.
@@ -29,13 +33,14 @@ pub(super) fn millis(value: &[u8]) -> Option<Duration> {
     ))
 }
 
-fn number(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
+/// The `1*DIGIT` at the front, and what comes behind it.
+fn number(value: &[u8]) -> Option<(u64, &[u8])> {
+    let (mut number, mut rest) = (0_u64, value);
+    while let [digit @ b'0'..=b'9', behind @ ..] = rest {
+        number = number.saturating_mul(10).saturating_add(u64::from(digit - b'0'));
+        rest = behind;
     }
-    Some(digits.iter().fold(0_u64, |number, digit| {
-        number.saturating_mul(10).saturating_add(u64::from(digit - b'0'))
-    }))
+    (rest.len() < value.len()).then_some((number, rest))
 }
 
 /// A duration as Go prints it: `6m0s`, `1.5s`, `12ms`. Rounded up to the millisecond.

@@ -51,8 +51,10 @@ impl Pushback {
         self.header
     }
 
+    /// Of equals `Retry-After`, in whichever order they are read.
     pub(super) fn longer(self, other: Self) -> Self {
-        if other.delay > self.delay { other } else { self }
+        let preferred = other.header == PushbackHeader::RetryAfter && other.delay == self.delay;
+        if other.delay > self.delay || preferred { other } else { self }
     }
 }
 

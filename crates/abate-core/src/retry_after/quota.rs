@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use sfv::{BareItem, List, ListEntry, Parser};
 
 use super::clock::ServerClock;
@@ -29,7 +29,7 @@ pub(super) fn reset<W: FnOnce() -> SystemTime>(
 /// The longest wait for a quota of which nothing remains; `None` where some remains of each, or
 /// where nothing can be read.
 pub(super) fn ratelimit(headers: &HeaderMap) -> Option<Duration> {
-    let values = headers.get_all("ratelimit").iter();
+    let values = headers.get_all(&RATELIMIT).iter();
     values.filter_map(|value| longest(value.as_bytes())).max()
 }
 
@@ -45,3 +45,5 @@ fn longest(value: &[u8]) -> Option<Duration> {
     });
     waits.max()
 }
+
+static RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");

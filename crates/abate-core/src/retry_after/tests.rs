@@ -174,6 +174,17 @@ fn milliseconds_are_read_and_the_longer_of_both_units_counts() {
     assert!(delay(ms("18446744073709551616")).unwrap() >= Duration::from_secs(1 << 50));
 }
 
+#[test]
+fn of_equal_waits_retry_after_counts_in_whichever_order_they_come() {
+    for pairs in [
+        [("retry-after", "2"), ("retry-after-ms", "2000")],
+        [("retry-after-ms", "2000"), ("retry-after", "2")],
+    ] {
+        let pushback = read_headers(&headers(&pairs)).pushback();
+        assert_eq!(pushback, Some(Pushback::new(Duration::from_secs(2))), "{pairs:?}");
+    }
+}
+
 // RA-12
 #[test]
 fn a_reset_is_read_in_its_declared_unit_and_not_at_all_without() {
