@@ -1,6 +1,9 @@
 //! Attempt timeout and deadline.
 
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use abate::{AttemptTimeoutLayer, ConcurrencyLimitLayer, DeadlineLayer, Error, ErrorKind, Fault};
 use abate::{Policy, RetryLayer};
@@ -8,7 +11,7 @@ use abate_tests::play::Beat;
 use abate_tests::script::{Answer, Script};
 use futures_util::future::join;
 use http_body_util::BodyExt;
-use tower::{BoxError, Layer, ServiceExt};
+use tower::{BoxError, Layer, Service, ServiceExt};
 
 use super::{Tested, get, get_within, kind, millis, seconds};
 
@@ -151,5 +154,65 @@ async fn a_timeout_longer_than_any_clock_never_ends_an_attempt() -> Tested {
     let timeout = AttemptTimeoutLayer::new(std::time::Duration::MAX).layer(script.clone());
     let deadline = DeadlineLayer::new(std::time::Duration::MAX).layer(timeout);
     assert_eq!(deadline.oneshot(get()).await?.status(), 200);
+    Ok(())
+}
+
+/// Polls the call below as often as `polls` says, then is pending for ever, and has dropped it or not.
+#[derive(Clone)]
+struct Forgetful<S> {
+    inner: S,
+    polls: usize,
+    drops: bool,
+}
+
+impl<S, R> Service<R> for Forgetful<S>
+where
+    S: Service<R>,
+    S::Future: Send + 'static,
+    S::Response: Send + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: R) -> Self::Future {
+        let (mut left, drops) = (self.polls, self.drops);
+        let mut call = Some(Box::pin(self.inner.call(request)));
+        Box::pin(poll_fn(move |cx| {
+            if left > 0 {
+                left -= 1;
+                if let Some(call) = &mut call
+                    && let Poll::Ready(result) = call.as_mut().poll(cx)
+                {
+                    return Poll::Ready(result);
+                }
+            }
+            if drops && left == 0 {
+                call = None;
+            }
+            Poll::Pending
+        }))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_relies_on_a_timer_below_only_as_long_as_it_runs() -> Tested {
+    for (polls, drops) in [(1, true), (1, false), (2, true), (0, true), (9, false)] {
+        let script = Script::of([Answer::hang()]);
+        let inner = AttemptTimeoutLayer::new(seconds(2)).layer(script.clone());
+        // A timer of the caller's keeps the clock going, and polls the call again meanwhile.
+        let service = DeadlineLayer::new(seconds(3)).layer(Forgetful { inner, polls, drops });
+        let call = tokio::time::timeout(seconds(9), service.oneshot(get()));
+        let result = call.await.map_err(|_| format!("{polls} polls, {drops}: it never ended"))?;
+        let expected = if polls > 1 { ErrorKind::AttemptTimeout } else { ErrorKind::Deadline };
+        assert_eq!(kind(&result), Some(expected), "{polls} polls, {drops}");
+        let at = if polls > 1 { seconds(2) } else { seconds(3) };
+        assert_eq!(script.elapsed(), at, "{polls} polls, {drops}");
+    }
     Ok(())
 }

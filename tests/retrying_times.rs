@@ -189,3 +189,14 @@ async fn a_service_that_is_broken_when_it_is_needed_again_ends_the_call_with_its
     assert_eq!(source.map(io::Error::kind), Some(io::ErrorKind::BrokenPipe));
     Ok(())
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_without_a_wait_goes_through_no_timer() -> Tested {
+    let script = Script::of([Answer::status(503), Answer::status(200)]);
+    let policy = Policy::builder().with_backoff(abate::Backoff::NONE).build()?;
+    let mut call =
+        tokio_test::task::spawn(RetryLayer::new(policy).layer(script.clone()).oneshot(get()));
+    let response = tokio_test::assert_ready!(call.poll())?;
+    assert_eq!((response.status().as_u16(), script.count()), (200, 2));
+    Ok(())
+}

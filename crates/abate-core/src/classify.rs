@@ -129,6 +129,7 @@ impl Classifier {
     }
 
     /// What `outcome` says about the dependency.
+    #[inline]
     #[must_use]
     pub fn health(&self, outcome: &Outcome<'_>) -> Health {
         match (self.verdict(outcome), outcome) {
@@ -139,6 +140,7 @@ impl Classifier {
         }
     }
 
+    #[inline]
     fn by_status(&self, status: StatusCode) -> Verdict {
         match status.as_u16() {
             ..400 => Verdict::Success,
@@ -147,6 +149,12 @@ impl Classifier {
             code if self.retried.contains(code) => Verdict::Transient(Transient::Server),
             _ => Verdict::Permanent,
         }
+    }
+}
+
+impl Default for Classifier {
+    fn default() -> Self {
+        Self::new(Statuses::TRANSIENT)
     }
 }
 
@@ -176,6 +184,10 @@ pub struct Statuses([u64; 4]);
 impl Statuses {
     /// No status at all.
     pub const NONE: Self = Self([0; 4]);
+
+    /// Those that are retried unless a policy says otherwise: 408, 425, 429, 500, 502, 503, 504.
+    pub const TRANSIENT: Self =
+        Self::NONE.with(408).with(425).with(429).with(500).with(502).with(503).with(504);
 
     /// The same set with `code` in it; a code outside 400..=599 is left out.
     #[must_use]
@@ -227,9 +239,7 @@ impl fmt::Debug for Statuses {
 mod tests {
     use super::*;
 
-    const CLASSIFIER: Classifier = Classifier::new(
-        Statuses::NONE.with(408).with(425).with(429).with(500).with(502).with(503).with(504),
-    );
+    const CLASSIFIER: Classifier = Classifier::new(Statuses::TRANSIENT);
 
     fn verdict(code: u16) -> Verdict {
         let headers = HeaderMap::new();

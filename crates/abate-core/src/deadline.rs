@@ -25,30 +25,53 @@ impl Deadline {
     pub const NEVER: Self = Self(None);
 
     /// Ends at `instant`.
+    #[inline]
     #[must_use]
     pub const fn at(instant: Instant) -> Self {
         Self(Some(instant))
     }
 
     /// Ends `length` after `now`; a length that no clock can hold is never reached.
+    #[inline]
     #[must_use]
     pub fn after(now: Instant, length: Duration) -> Self {
         Self(now.checked_add(length))
     }
 
     /// The moment itself; `None` for [`Deadline::NEVER`].
+    #[inline]
     #[must_use]
     pub const fn instant(self) -> Option<Instant> {
         self.0
     }
 
     /// What is left at `now`: zero once it has passed, [`Duration::MAX`] for [`Deadline::NEVER`].
+    #[inline]
     #[must_use]
     pub fn remaining(self, now: Instant) -> Duration {
         self.0.map_or(Duration::MAX, |at| at.saturating_duration_since(now))
     }
 
+    /// Whether it has passed at `now`.
+    #[inline]
+    #[must_use]
+    pub fn has_passed(self, now: Instant) -> bool {
+        self.0.is_some_and(|at| at <= now)
+    }
+
+    /// Whether it comes at `other` or earlier; what never comes does not.
+    #[inline]
+    #[must_use]
+    pub fn comes_by(self, other: Self) -> bool {
+        match (self.0, other.0) {
+            (Some(own), Some(other)) => own <= other,
+            (own, None) => own.is_some(),
+            (None, Some(_)) => false,
+        }
+    }
+
     /// Whichever of the two comes first.
+    #[inline]
     #[must_use]
     pub fn earlier(self, other: Self) -> Self {
         match (self.0, other.0) {
@@ -59,6 +82,7 @@ impl Deadline {
 }
 
 /// A length in nanoseconds, saturating at 584 years.
+#[inline]
 pub(crate) const fn nanos(length: Duration) -> u64 {
     length.as_secs().saturating_mul(1_000_000_000).saturating_add(length.subsec_nanos() as u64)
 }

@@ -8,7 +8,7 @@
 //!
 //! | rung | modules | the question it answers |
 //! |---|---|---|
-//! | 0 | [`ratio`], [`rng`], [`deadline`], `sync` | how much, which number, how long; std's atomics or loom's |
+//! | 0 | [`ratio`], [`rng`], [`deadline`], [`striped`], `sync` | how much, which number, how long; held by many threads; std's atomics or loom's |
 //! | 1 | [`outcome`] | what happened? |
 //! | 2 | [`retry_after`], [`safety`] | what did the server ask for? may it be repeated? |
 //! | 3 | [`classify`] | is that a success, a failure, or neither? |
@@ -23,6 +23,7 @@ pub mod ratio;
 
 pub mod deadline;
 pub mod rng;
+pub mod striped;
 mod sync;
 
 pub mod outcome;

@@ -1,6 +1,7 @@
 //! A retry budget in the hands of whoever shares or watches it.
 
 use std::borrow::Borrow;
+use std::num::NonZeroUsize;
 
 use abate_core::budget::Budget;
 use abate_core::policy::Policy;
@@ -9,7 +10,7 @@ use crate::clock;
 
 /// Which budget it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BudgetId(usize);
+pub(crate) struct BudgetId(NonZeroUsize);
 
 /// A retry budget that layers can share; clones are the same budget.
 ///

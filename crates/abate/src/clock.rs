@@ -3,6 +3,7 @@
 use std::time::{Instant, SystemTime};
 
 /// Tokio's clock, so that paused time in tests is the time of everything here.
+#[inline]
 #[expect(clippy::disallowed_methods, reason = "the one place that reads a clock")]
 pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()

@@ -8,6 +8,7 @@
 //! The reasons, and the bounds of this back door, are in `docs/decisions/0002-call-context.md`.
 
 use std::cell::{Cell, RefCell};
+use std::num::NonZeroU64;
 use std::time::Instant;
 
 use abate_core::deadline::Deadline;
@@ -24,9 +25,13 @@ thread_local! {
         deadline: Cell::new(Deadline::NEVER),
         attempt: Cell::new(None),
         sent: Cell::new(None),
-        lost: RefCell::new(None),
+        wake: Cell::new(Deadline::NEVER),
         collecting: Cell::new(false),
     } };
+
+    /// The report of a call that was dropped while `collecting`. Apart from the cells, which need
+    /// nothing done when a thread ends, and so no look at each access whether it has.
+    static LOST: RefCell<Option<Report>> = const { RefCell::new(None) };
 }
 
 struct Cells {
@@ -35,10 +40,12 @@ struct Cells {
     deadline: Cell<Deadline>,
     attempt: Cell<Option<Attempt>>,
     sent: Cell<Option<Instant>>,
-    /// The report of a call that was dropped while `collecting`.
-    lost: RefCell<Option<Report>>,
+    wake: Cell<Deadline>,
     collecting: Cell<bool>,
 }
+
+/// A hash of method, authority and path: what a request is to a retry.
+pub(crate) type Target = NonZeroU64;
 
 /// The attempt that is being made, as the retry layer above counts it.
 ///
@@ -60,7 +67,7 @@ struct Cells {
 pub struct Attempt {
     number: u32,
     /// A hash of method, authority and path.
-    target: Option<u64>,
+    target: Option<Target>,
     /// The budget that has counted the call, and was charged for the attempt if it is a repeat.
     budget: Option<BudgetId>,
 }
@@ -72,7 +79,7 @@ impl Attempt {
         Self { number, target: None, budget: None }
     }
 
-    pub(crate) const fn of(number: u32, target: u64, budget: Option<BudgetId>) -> Self {
+    pub(crate) const fn of(number: u32, target: Target, budget: Option<BudgetId>) -> Self {
         Self { number, target: Some(target), budget }
     }
 
@@ -87,6 +94,7 @@ impl Attempt {
     }
 
     /// The attempt under way in this task, if a retry layer is above.
+    #[inline]
     #[must_use]
     pub fn current() -> Option<Self> {
         CELLS.with(|cells| cells.attempt.get())
@@ -99,8 +107,13 @@ impl Attempt {
     }
 
     /// Whether it belongs to a call of the same method, authority and path.
-    pub(crate) fn has_target(self, target: u64) -> bool {
+    pub(crate) fn has_target(self, target: Target) -> bool {
         self.target == Some(target)
+    }
+
+    /// Attempt number `number` of the same call.
+    pub(crate) const fn with_number(self, number: u32) -> Self {
+        Self { number, ..self }
     }
 
     /// Whether `budget` has accounted for it already.
@@ -111,22 +124,28 @@ impl Attempt {
 
 /// Ends a call by `drop`, and keeps what its retry layer had to report.
 pub(crate) fn ending(drop: impl FnOnce()) -> Option<Report> {
-    CELLS.with(|cells| {
-        cells.collecting.set(true);
-        drop();
-        cells.collecting.set(false);
-        cells.lost.take()
-    })
+    CELLS.with(|cells| cells.collecting.set(true));
+    drop();
+    CELLS.with(|cells| cells.collecting.set(false));
+    LOST.take()
 }
 
 /// Leaves the report of a call that is being dropped to whoever ends it.
 pub(crate) fn leave_report(report: impl FnOnce() -> Report) {
-    // A thread that is ending has no cells any more.
-    let _ = CELLS.try_with(|cells| {
-        if cells.collecting.get() {
-            cells.lost.replace(Some(report()));
-        }
-    });
+    if CELLS.with(|cells| cells.collecting.get()) {
+        // A thread that is ending has no place for it any more.
+        let _ = LOST.try_with(|lost| lost.replace(Some(report())));
+    }
+}
+
+/// Tells the layers above that a timer below will have this task polled `at` a moment.
+pub(crate) fn will_wake(at: Deadline) {
+    CELLS.with(|cells| cells.wake.set(cells.wake.get().earlier(at)));
+}
+
+/// Takes such a word back: a timer is gone.
+pub(crate) fn will_not_wake() {
+    CELLS.with(|cells| cells.wake.set(Deadline::NEVER));
 }
 
 /// A stretch of synchronous work of ours, a `call` or a `poll`, with one reading of the clock.
@@ -171,20 +190,18 @@ impl Scope {
         })
     }
 
-    /// The deadline of a call: the one set by the layers above, which have looked at the request
-    /// already, or else the request's own.
-    #[inline]
-    pub(crate) fn deadline<B>(&self, request: &Request<B>) -> Deadline {
-        match CELLS.with(|cells| cells.deadline.get()) {
-            Deadline::NEVER => own_deadline(request),
-            deadline => deadline,
-        }
-    }
-
     /// The earlier of the deadline set by the layers above and the request's own.
     #[inline]
-    pub(crate) fn earliest_deadline<B>(&self, request: &Request<B>) -> Deadline {
-        CELLS.with(|cells| cells.deadline.get()).earlier(own_deadline(request))
+    pub(crate) fn earliest_deadline(&self, extensions: &Extensions) -> Deadline {
+        deadline_above().earlier(own_deadline(extensions))
+    }
+
+    /// Whether a timer below is to have this task polled by `end`, so that another for `end` would
+    /// be one too many. Asked for after the inner service was polled, which begins with
+    /// [`will_not_wake`].
+    #[inline]
+    pub(crate) fn wakes_by(&self, end: Deadline) -> bool {
+        CELLS.with(|cells| cells.wake.get().comes_by(end))
     }
 
     /// Sets the deadline for the layers below, until the guard goes.
@@ -193,10 +210,13 @@ impl Scope {
         DeadlineGuard(CELLS.with(|cells| cells.deadline.replace(deadline)))
     }
 
-    /// Tells the layers below which attempt this is, until the guard goes.
+    /// Tells the layers below the deadline and which attempt this is, until the guard goes.
     #[inline]
-    pub(crate) fn set_attempt(&self, attempt: Attempt) -> AttemptGuard {
-        AttemptGuard(CELLS.with(|cells| cells.attempt.replace(Some(attempt))))
+    pub(crate) fn set_attempt(&self, deadline: Deadline, attempt: Attempt) -> AttemptGuard {
+        CELLS.with(|cells| AttemptGuard {
+            deadline: cells.deadline.replace(deadline),
+            attempt: cells.attempt.replace(Some(attempt)),
+        })
     }
 
     /// When the request was handed on; a layer that holds it back for a while clears this, and
@@ -218,9 +238,25 @@ impl Scope {
     }
 }
 
+/// The deadline set by the layers above.
 #[inline]
-fn own_deadline<B>(request: &Request<B>) -> Deadline {
-    request.extensions().get().copied().unwrap_or(Deadline::NEVER)
+pub(crate) fn deadline_above() -> Deadline {
+    CELLS.with(|cells| cells.deadline.get())
+}
+
+/// The deadline of a call: the one set by the layers above, which have looked at the request already,
+/// or else the request's own.
+#[inline]
+pub(crate) fn deadline<B>(request: &Request<B>) -> Deadline {
+    match deadline_above() {
+        Deadline::NEVER => own_deadline(request.extensions()),
+        deadline => deadline,
+    }
+}
+
+#[inline]
+fn own_deadline(extensions: &Extensions) -> Deadline {
+    extensions.get().copied().unwrap_or(Deadline::NEVER)
 }
 
 impl Drop for Scope {
@@ -253,12 +289,18 @@ impl Drop for SentGuard {
 }
 
 #[derive(Debug)]
-pub(crate) struct AttemptGuard(Option<Attempt>);
+pub(crate) struct AttemptGuard {
+    deadline: Deadline,
+    attempt: Option<Attempt>,
+}
 
 impl Drop for AttemptGuard {
     #[inline]
     fn drop(&mut self) {
-        CELLS.with(|cells| cells.attempt.set(self.0));
+        CELLS.with(|cells| {
+            cells.deadline.set(self.deadline);
+            cells.attempt.set(self.attempt);
+        });
     }
 }
 
@@ -279,8 +321,7 @@ mod tests {
         let deadline = Deadline::after(scope.now(), Duration::from_secs(1));
         let result = catch_unwind(AssertUnwindSafe(|| {
             let inner = Scope::poll();
-            let _deadline = inner.set_deadline(deadline);
-            let _attempt = inner.set_attempt(Attempt::of(2, 7, None));
+            let _attempt = inner.set_attempt(deadline, Attempt::of(2, Target::MIN, None));
             assert_eq!(set_deadline(), deadline);
             assert_eq!(Attempt::current().map(Attempt::number), Some(2));
             panic!("as a service below might");
@@ -297,12 +338,12 @@ mod tests {
         let soon = Deadline::after(scope.now(), Duration::from_secs(1));
         let late = Deadline::after(scope.now(), Duration::from_secs(2));
         let mut request = Request::new(());
-        assert_eq!(scope.deadline(&request), Deadline::NEVER);
+        assert_eq!(deadline(&request), Deadline::NEVER);
         request.extensions_mut().insert(late);
-        assert_eq!(scope.deadline(&request), late);
+        assert_eq!(deadline(&request), late);
         let _deadline = scope.set_deadline(soon);
-        assert_eq!(scope.deadline(&request), soon);
-        assert_eq!(scope.earliest_deadline(&request), soon);
+        assert_eq!(deadline(&request), soon);
+        assert_eq!(scope.earliest_deadline(request.extensions()), soon);
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,12 +6,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use abate_core::deadline::Deadline;
 use pin_project::pin_project;
-use tokio::time::{Sleep, sleep_until};
 use tower_service::Service;
 
 use crate::context::Scope;
 use crate::error::{BoxError, Error};
+use crate::timer::Timer;
 
 /// The future of a call that goes at once, later, or not at all.
 #[pin_project]
@@ -36,8 +37,7 @@ where
 
 #[pin_project]
 struct Held<S, R> {
-    #[pin]
-    until: Sleep,
+    until: Timer,
     over: bool,
     service: S,
     request: Option<R>,
@@ -53,7 +53,7 @@ where
 
     /// Held until a moment; `service` is readied after that, so that nothing is reserved meanwhile.
     pub(crate) fn held(service: S, request: R, until: Instant) -> Self {
-        let until = sleep_until(until.into());
+        let until = Timer::new(Deadline::at(until));
         let held = Held { until, over: false, service, request: Some(request) };
         Self { state: State::Held(Box::pin(held)) }
     }
@@ -85,9 +85,9 @@ where
                     return error.take().map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
                 }
                 StateProj::Held(held) => {
-                    let mut held = held.as_mut().project();
+                    let held = held.as_mut().project();
                     if !*held.over {
-                        ready!(held.until.as_mut().poll(cx));
+                        ready!(held.until.poll(cx));
                         *held.over = true;
                     }
                     ready!(held.service.poll_ready(cx)).map_err(Error::from_inner)?;

@@ -62,8 +62,15 @@ pub(crate) fn malformed(hint: Hint) {
 }
 
 /// A breaker changed its state.
+#[inline]
 pub(crate) fn transition(transition: Option<Transition>) {
-    let Some(Transition { from, to, open_for }) = transition else { return };
+    if let Some(transition) = transition {
+        moved(transition);
+    }
+}
+
+#[cold]
+fn moved(Transition { from, to, open_for }: Transition) {
     match (to, open_for) {
         (State::Open, Some(open_for)) => {
             let open_ms = open_for.as_secs_f64() * 1e3;

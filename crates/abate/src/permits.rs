@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
+use abate_core::striped::{Stripe, Striped};
 use tokio::sync::Semaphore;
 
 /// Some number of permits, around tokio's semaphore, which is fair and cancel-safe.
@@ -29,15 +30,15 @@ impl Permits {
 
     /// A permit if one is free. The queue is fair: none is free while others wait.
     #[inline]
-    pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<Permit> {
-        self.free.try_acquire().ok()?.forget();
-        Some(Permit(Arc::clone(self)))
+    pub(crate) fn try_acquire(own: &Striped<Self>) -> Option<Permit> {
+        own.free.try_acquire().ok()?.forget();
+        Some(Permit(own.hold()))
     }
 
     /// A permit, once one is free. Dropped, this leaves the queue.
-    pub(crate) async fn acquire(self: Arc<Self>) -> Option<Permit> {
-        self.free.acquire().await.ok()?.forget();
-        Some(Permit(self))
+    pub(crate) async fn acquire(own: Stripe<Self>) -> Option<Permit> {
+        own.free.acquire().await.ok()?.forget();
+        Some(Permit(own))
     }
 
     pub(crate) fn max(&self) -> u32 {
@@ -87,7 +88,7 @@ impl Permits {
 }
 
 /// A permit, until it is dropped.
-pub(crate) struct Permit(Arc<Permits>);
+pub(crate) struct Permit(Stripe<Permits>);
 
 impl Drop for Permit {
     fn drop(&mut self) {
@@ -114,19 +115,20 @@ mod tests {
     #[test]
     fn their_number_changes_under_load_and_none_is_lost() {
         for _ in 0..1_000 {
-            let permits = Arc::new(Permits::new(10));
-            let mut held: Vec<_> = (0..8).map(|_| permits.try_acquire().unwrap()).collect();
+            let permits = Striped::new(Permits::new(10));
+            let mut held: Vec<_> =
+                (0..8).map(|_| Permits::try_acquire(&permits).unwrap()).collect();
             permits.set_max(5);
             assert_eq!((permits.in_use(), permits.max()), (8, 5));
-            assert!(permits.try_acquire().is_none());
+            assert!(Permits::try_acquire(&permits).is_none());
             held.truncate(5);
-            assert!(permits.try_acquire().is_none(), "five are in use");
+            assert!(Permits::try_acquire(&permits).is_none(), "five are in use");
             held.truncate(4);
-            held.push(permits.try_acquire().unwrap());
-            assert!(permits.try_acquire().is_none());
+            held.push(Permits::try_acquire(&permits).unwrap());
+            assert!(Permits::try_acquire(&permits).is_none());
             permits.set_max(20);
-            held.extend((0..15).map(|_| permits.try_acquire().unwrap()));
-            assert!(permits.try_acquire().is_none());
+            held.extend((0..15).map(|_| Permits::try_acquire(&permits).unwrap()));
+            assert!(Permits::try_acquire(&permits).is_none());
             drop(held);
             assert_eq!((permits.in_use(), permits.max()), (0, 20));
         }
@@ -134,13 +136,14 @@ mod tests {
 
     #[test]
     fn threads_that_take_and_change_leave_the_last_number() {
-        let permits = Arc::new(Permits::new(10));
+        let permits = Striped::new(Permits::new(10));
         std::thread::scope(|scope| {
             for thread in 0..4 {
-                let permits = Arc::clone(&permits);
+                let permits = permits.clone();
                 scope.spawn(move || {
                     for n in 0..20_000_u32 {
-                        let held: Vec<_> = (0..3).filter_map(|_| permits.try_acquire()).collect();
+                        let held: Vec<_> =
+                            (0..3).filter_map(|_| Permits::try_acquire(&permits)).collect();
                         if (n + thread) % 7 == 0 {
                             permits.set_max(1 + (n + thread) % 20);
                         }
@@ -151,16 +154,16 @@ mod tests {
         });
         permits.set_max(13);
         assert_eq!((permits.in_use(), permits.max()), (0, 13));
-        let held: Vec<_> = (0..14).map_while(|_| permits.try_acquire()).collect();
+        let held: Vec<_> = (0..14).map_while(|_| Permits::try_acquire(&permits)).collect();
         assert_eq!(held.len(), 13);
     }
 
     #[test]
     fn those_who_wait_get_what_is_added_and_leave_when_dropped() {
-        let permits = Arc::new(Permits::new(1));
-        let held = permits.try_acquire().unwrap();
-        let mut first = spawn(Arc::clone(&permits).acquire());
-        let mut second = spawn(Arc::clone(&permits).acquire());
+        let permits = Striped::new(Permits::new(1));
+        let held = Permits::try_acquire(&permits).unwrap();
+        let mut first = spawn(Permits::acquire(permits.hold()));
+        let mut second = spawn(Permits::acquire(permits.hold()));
         assert_pending!(first.poll());
         assert_pending!(second.poll());
         permits.set_max(2);

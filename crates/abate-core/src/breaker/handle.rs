@@ -1,12 +1,12 @@
 use std::fmt;
-use std::sync::Arc;
 use std::time::Instant;
 
-use super::machine::Machine;
+use super::machine::{Machine, Ticket};
 use super::permit::Permit;
 use super::rules::Rules;
 use super::state::{Mode, Refused, State, Transition};
 use crate::rng::Seed;
+use crate::striped::Striped;
 
 /// A call that was let through.
 #[derive(Debug)]
@@ -42,14 +42,14 @@ pub struct Admitted {
 /// ```
 #[derive(Clone)]
 pub struct Breaker {
-    machine: Arc<Machine>,
+    machine: Striped<Machine>,
 }
 
 impl Breaker {
     /// A closed breaker that begins at `now`; `seed` jitters its open times.
     #[must_use]
     pub fn new(rules: Rules, seed: Seed, now: Instant) -> Self {
-        Self { machine: Arc::new(Machine::new(rules, seed, now)) }
+        Self { machine: Striped::new(Machine::new(rules, seed, now)) }
     }
 
     /// Asks to make a call at `now`.
@@ -59,8 +59,21 @@ impl Breaker {
     /// [`Refused`] while the breaker is open, or while enough probes are under way.
     #[inline]
     pub fn admit(&self, now: Instant) -> Result<Admitted, Refused> {
-        let (ticket, transition) = self.machine.admit(now)?;
-        Ok(Admitted { permit: Permit::new(Arc::clone(&self.machine), ticket), transition })
+        match self.machine.admit(now) {
+            Ok(ticket) => Ok(self.admitted(ticket, None)),
+            Err(at) => self.admit_other(at),
+        }
+    }
+
+    #[cold]
+    fn admit_other(&self, at: u64) -> Result<Admitted, Refused> {
+        let (ticket, transition) = self.machine.admit_other(at)?;
+        Ok(self.admitted(ticket, transition))
+    }
+
+    #[inline]
+    fn admitted(&self, ticket: Ticket, transition: Option<Transition>) -> Admitted {
+        Admitted { permit: Permit::new(self.machine.hold(), ticket), transition }
     }
 
     /// Runs it in another way from now on; [`Mode::Automatic`] starts afresh, closed. What is

@@ -6,6 +6,7 @@ use super::rules::Rules;
 use super::state::{Mode, Refused, State, Transition};
 use super::trial::{Judgement, Probing, SlowStart};
 use super::window::{Place, Window};
+use super::word::{Phase, Word};
 use crate::classify::Health;
 use crate::deadline::nanos;
 use crate::rng::Seed;
@@ -33,54 +34,6 @@ struct Cold {
     slow_start: SlowStart,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Closed = 0,
-    /// Closed as well, to the outside.
-    SlowStart = 1,
-    Open = 2,
-    HalfOpen = 3,
-    ForcedOpen = 4,
-    Disabled = 5,
-    ObserveOnly = 6,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Word(u64);
-
-impl Word {
-    fn new(generation: u64, phase: Phase) -> Self {
-        Self((generation << 3) | phase as u64)
-    }
-
-    fn generation(self) -> u64 {
-        self.0 >> 3
-    }
-
-    fn phase(self) -> Phase {
-        match self.0 & 7 {
-            0 => Phase::Closed,
-            1 => Phase::SlowStart,
-            2 => Phase::Open,
-            3 => Phase::HalfOpen,
-            4 => Phase::ForcedOpen,
-            5 => Phase::Disabled,
-            _ => Phase::ObserveOnly,
-        }
-    }
-
-    fn state(self) -> State {
-        match self.phase() {
-            Phase::Closed | Phase::SlowStart => State::Closed,
-            Phase::Open => State::Open,
-            Phase::HalfOpen => State::HalfOpen,
-            Phase::ForcedOpen => State::ForcedOpen,
-            Phase::Disabled => State::Disabled,
-            Phase::ObserveOnly => State::ObserveOnly,
-        }
-    }
-}
-
 /// When and as what a call was admitted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ticket {
@@ -95,8 +48,8 @@ enum Kind {
     Probe(u64),
 }
 
-/// Whether an outcome counted, and what it changed.
-pub(super) type Recorded = (bool, Option<Transition>);
+/// When an outcome counted, if it did, and what it changed.
+pub(super) type Recorded = (Option<Place>, Option<Transition>);
 
 type Admission = Result<(Ticket, Option<Transition>), Refused>;
 
@@ -106,13 +59,14 @@ impl Machine {
             rules,
             seed,
             base: now,
-            word: AtomicU64::new(Word::new(0, Phase::Closed).0),
+            word: AtomicU64::new(Word::new(0, Phase::Closed).bits()),
             reopen: AtomicU64::new(0),
             window: Window::new(&rules),
             cold: Mutex::default(),
         }
     }
 
+    #[inline]
     pub(super) fn rules(&self) -> &Rules {
         &self.rules
     }
@@ -125,27 +79,35 @@ impl Machine {
         self.word().generation()
     }
 
+    /// Admits to a closed breaker, as nearly every call is; or says at which moment it was not.
     #[inline]
-    pub(super) fn admit(&self, now: Instant) -> Admission {
+    pub(super) fn admit(&self, now: Instant) -> Result<Ticket, u64> {
         let word = self.word();
         let at = self.since_base(now);
         match word.phase() {
             Phase::Closed | Phase::Disabled | Phase::ObserveOnly => {
-                Ok((self.admit_ordinary(word, at), None))
+                Ok(self.admit_ordinary(word, at))
             }
-            // Acquire of the word has made the moment that belongs to it visible.
-            Phase::Open if at < self.reopen.load(Ordering::Relaxed) => Err(self.refuse(None)),
-            _ => self.admit_slowly(at),
+            _ => Err(at),
         }
     }
 
+    /// Admits to any other.
+    pub(super) fn admit_other(&self, at: u64) -> Admission {
+        // Acquire of the word has made the moment that belongs to it visible.
+        if self.word().phase() == Phase::Open && at < self.reopen.load(Ordering::Relaxed) {
+            return Err(self.refuse(None));
+        }
+        self.admit_slowly(at)
+    }
+
+    #[inline]
     fn admit_ordinary(&self, word: Word, at: u64) -> Ticket {
         let place = self.window.place(word.generation(), at);
         self.window.admit(place);
         Ticket { generation: word.generation(), kind: Kind::Ordinary(place) }
     }
 
-    #[cold]
     fn admit_slowly(&self, at: u64) -> Admission {
         let mut cold = self.lock();
         let mut transition = None;
@@ -186,26 +148,48 @@ impl Machine {
         }
     }
 
-    /// Records an outcome, and says whether it counted.
+    /// Records the success of a healthy dependency, which is nearly every outcome there is. Says in
+    /// which bucket, or at which moment it was something else.
     #[inline]
+    pub(super) fn succeed(
+        &self,
+        ticket: Ticket,
+        health: Health,
+        sent: Instant,
+        now: Instant,
+    ) -> Result<Place, u64> {
+        let at = self.since_base(now);
+        let closed = self.word() == Word::new(ticket.generation, Phase::Closed);
+        if !closed || health != Health::Success || self.rules.is_slow(sent, now) {
+            return Err(at);
+        }
+        let place = self.window.place(ticket.generation, at);
+        self.window.succeed(place);
+        Ok(place)
+    }
+
+    /// Records any other outcome.
     pub(super) fn record(
         &self,
         ticket: Ticket,
         health: Health,
         sent: Instant,
         now: Instant,
+        at: u64,
     ) -> Recorded {
-        let at = self.since_base(now);
         let slow = self.rules.is_slow(sent, now);
-        let closed = self.word() == Word::new(ticket.generation, Phase::Closed);
-        if closed && health == Health::Success && !slow {
-            self.window.succeed(self.window.place(ticket.generation, at));
-            return (true, None);
-        }
-        self.record_unusual(ticket, health, slow, at)
+        let (counted, transition) = self.record_unusual(ticket, health, slow, at);
+        (counted.then(|| self.window.place(ticket.generation, at)), transition)
     }
 
-    fn record_unusual(&self, ticket: Ticket, health: Health, slow: bool, at: u64) -> Recorded {
+    /// Says whether it counted, and what it changed.
+    fn record_unusual(
+        &self,
+        ticket: Ticket,
+        health: Health,
+        slow: bool,
+        at: u64,
+    ) -> (bool, Option<Transition>) {
         let word = self.word();
         let phase = word.phase();
         if word.generation() != ticket.generation || phase == Phase::Disabled {
@@ -222,8 +206,13 @@ impl Machine {
         (true, still.then(|| self.open(&mut cold, at)))
     }
 
-    #[cold]
-    fn record_trial(&self, ticket: Ticket, health: Health, slow: bool, at: u64) -> Recorded {
+    fn record_trial(
+        &self,
+        ticket: Ticket,
+        health: Health,
+        slow: bool,
+        at: u64,
+    ) -> (bool, Option<Transition>) {
         let mut cold = self.lock();
         let word = self.word();
         if word.generation() != ticket.generation {
@@ -290,11 +279,11 @@ impl Machine {
         }
     }
 
-    /// The body of a call that was recorded at `recorded` broke: what was a success is a failure.
+    /// The body of a call that was recorded broke: what was a success is a failure.
     pub(super) fn break_off(
         &self,
         ticket: Ticket,
-        recorded: Instant,
+        recorded: Place,
         now: Instant,
     ) -> Option<Transition> {
         let at = self.since_base(now);
@@ -306,8 +295,7 @@ impl Machine {
         let judgement = match word.phase() {
             Phase::HalfOpen => cold.probing.break_off(&self.rules),
             Phase::SlowStart | Phase::Closed | Phase::ObserveOnly => {
-                let recorded = self.since_base(recorded);
-                self.window.take_back(self.window.place(ticket.generation, recorded));
+                self.window.take_back(recorded);
                 let evidence = self.window.fail(&self.rules, ticket.generation, at);
                 let judgement = match word.phase() {
                     Phase::SlowStart => cold.slow_start.break_off(&self.rules),
@@ -378,14 +366,15 @@ impl Machine {
         Refused { retry_at: self.base.checked_add(reopen), transition }
     }
 
+    #[inline]
     fn word(&self) -> Word {
         // Acquire: what was written before the word was published, `reopen` above all, is seen.
-        Word(self.word.load(Ordering::Acquire))
+        Word::of(self.word.load(Ordering::Acquire))
     }
 
     fn publish(&self, word: Word) {
         // Release: pairs with the acquire in `word`.
-        self.word.store(word.0, Ordering::Release);
+        self.word.store(word.bits(), Ordering::Release);
     }
 
     fn lock(&self) -> MutexGuard<'_, Cold> {
@@ -393,6 +382,7 @@ impl Machine {
         self.cold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[inline]
     fn since_base(&self, now: Instant) -> u64 {
         nanos(now.saturating_duration_since(self.base))
     }

@@ -17,6 +17,7 @@ mod rules;
 mod state;
 mod trial;
 mod window;
+mod word;
 
 pub use self::handle::{Admitted, Breaker};
 pub use self::permit::{Permit, Tail};

@@ -1,10 +1,12 @@
 use std::fmt;
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::machine::{Machine, Ticket};
 use super::state::Transition;
+use super::window::Place;
 use crate::classify::Health;
+use crate::outcome::Outcome;
+use crate::striped::Stripe;
 
 /// Leave to make one call. What it came to is recorded on it.
 ///
@@ -15,13 +17,22 @@ use crate::classify::Health;
 #[must_use = "a permit that is dropped records nothing"]
 pub struct Permit {
     /// Taken when the outcome is known.
-    machine: Option<Arc<Machine>>,
+    machine: Option<Stripe<Machine>>,
     ticket: Ticket,
 }
 
 impl Permit {
-    pub(super) fn new(machine: Arc<Machine>, ticket: Ticket) -> Self {
+    #[inline]
+    pub(super) fn new(machine: Stripe<Machine>, ticket: Ticket) -> Self {
         Self { machine: Some(machine), ticket }
+    }
+
+    /// What `outcome` says about the dependency, by the rules of the breaker.
+    #[inline]
+    #[must_use]
+    pub fn health(&self, outcome: &Outcome<'_>) -> Health {
+        let classifier = self.machine.as_ref().map(|machine| &machine.rules().classifier);
+        classifier.map_or(Health::Unknown, |classifier| classifier.health(outcome))
     }
 
     /// Records the outcome of what was sent at `sent`, known at `now` (when the response head is
@@ -29,6 +40,7 @@ impl Permit {
     ///
     /// The [`Tail`] is for a body that breaks later, and is there if that would change anything:
     /// what counted as a failure already, or not at all, does not count again.
+    #[inline]
     pub fn record(
         mut self,
         health: Health,
@@ -37,9 +49,25 @@ impl Permit {
     ) -> (Option<Tail>, Option<Transition>) {
         let Some(machine) = self.machine.take() else { return (None, None) };
         let ticket = self.ticket;
-        let (counted, transition) = machine.record(ticket, health, sent, now);
+        match machine.succeed(ticket, health, sent, now) {
+            Ok(recorded) => (Some(Tail { machine, ticket, recorded }), None),
+            Err(at) => Self::record_other(machine, ticket, health, sent, now, at),
+        }
+    }
+
+    #[cold]
+    fn record_other(
+        machine: Stripe<Machine>,
+        ticket: Ticket,
+        health: Health,
+        sent: Instant,
+        now: Instant,
+        at: u64,
+    ) -> (Option<Tail>, Option<Transition>) {
+        let (counted, transition) = machine.record(ticket, health, sent, now, at);
         let whole = matches!(health, Health::Success | Health::Answered);
-        ((counted && whole).then_some(Tail { machine, ticket, recorded: now }), transition)
+        let recorded = counted.filter(|_| whole);
+        (recorded.map(|recorded| Tail { machine, ticket, recorded }), transition)
     }
 
     /// The caller gave up at `now` on what was sent at `sent`: a failure when it had waited half
@@ -52,6 +80,7 @@ impl Permit {
 }
 
 impl Drop for Permit {
+    #[inline]
     fn drop(&mut self) {
         if let Some(machine) = self.machine.take() {
             machine.release(self.ticket);
@@ -67,9 +96,9 @@ impl fmt::Debug for Permit {
 
 /// What remains of a permit while the response body is read.
 pub struct Tail {
-    machine: Arc<Machine>,
+    machine: Stripe<Machine>,
     ticket: Ticket,
-    recorded: Instant,
+    recorded: Place,
 }
 
 impl Tail {

@@ -1,11 +1,14 @@
 use std::time::{Duration, Instant};
 
+use crate::classify::Classifier;
 use crate::ratio::Ratio;
 
 /// What a breaker trips on and how it comes back. `Policy` checks the values and hands them over.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Rules {
+    /// What counts as a failure.
+    pub classifier: Classifier,
     /// How far back outcomes count.
     pub window: Duration,
     /// The share of failures that trips, once it is significant.
@@ -67,6 +70,7 @@ impl Rules {
     }
 
     /// Whether a call from `sent` to `now` counts as slow.
+    #[inline]
     pub(super) fn is_slow(&self, sent: Instant, now: Instant) -> bool {
         let took = || now.saturating_duration_since(sent);
         self.slow_calls.is_some_and(|(slow, _)| took() >= slow)
@@ -102,6 +106,7 @@ impl Rules {
 impl Default for Rules {
     fn default() -> Self {
         Self {
+            classifier: Classifier::default(),
             window: Self::WINDOW,
             failure_rate: Ratio::from_percent(Self::FAILURE_RATE).unwrap_or(Ratio::ONE),
             minimum_calls: Self::MINIMUM_CALLS,

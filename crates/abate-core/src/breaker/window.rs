@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::rules::Rules;
 use crate::deadline::nanos;
 use crate::ratio::Ratio;
+use crate::striped::{Padded, STRIPES, stripe};
 use crate::sync::AtomicU64;
 
 const BUCKETS: u64 = 10;
@@ -19,23 +20,30 @@ const BUCKETS: u64 = 10;
 pub(super) struct Window {
     /// Nanoseconds in a bucket.
     length: u64,
-    buckets: [Bucket; BUCKETS as usize],
+    failures: [Failures; BUCKETS as usize],
     streak: Streak,
+    /// What every call writes, for threads apart.
+    calls: [Padded<[Calls; BUCKETS as usize]>; STRIPES],
 }
 
 #[derive(Debug, Default)]
-struct Bucket {
+struct Calls {
     admitted: Count,
     succeeded: Count,
+}
+
+#[derive(Debug, Default)]
+struct Failures {
     failed: Count,
-    /// Of those, whether they succeeded or failed.
+    /// Of all, whether they succeeded or failed.
     slow: Count,
 }
 
-/// The bucket of a moment, in a generation.
+/// The bucket of a moment, in a generation, and of the thread that looked at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    index: usize,
+    stripe: u8,
+    index: u8,
     tag: u32,
 }
 
@@ -50,45 +58,61 @@ pub(super) struct Sums {
 impl Window {
     pub(super) fn new(rules: &Rules) -> Self {
         let length = nanos(rules.window) / BUCKETS;
-        Self { length: length.max(1), buckets: Default::default(), streak: Streak::default() }
+        Self {
+            length: length.max(1),
+            failures: Default::default(),
+            streak: Streak::default(),
+            calls: Default::default(),
+        }
     }
 
+    #[inline]
     pub(super) fn place(&self, generation: u64, now: u64) -> Place {
         Self::nth(generation, now / self.length)
     }
 
     /// A tag comes again after 4,096 transitions and six days (at half a second a bucket), both at
     /// once and in the same bucket: never, for a count that is to be less than a window old.
+    #[inline]
     fn nth(generation: u64, stretch: u64) -> Place {
         let tag = ((generation % (1 << 12)) << 20) | (stretch % (1 << 20));
-        Place { index: (stretch % BUCKETS) as usize, tag: tag as u32 }
+        Place { stripe: stripe() as u8, index: (stretch % BUCKETS) as u8, tag: tag as u32 }
+    }
+
+    #[inline]
+    fn calls(&self, place: Place) -> &Calls {
+        &self.calls[usize::from(place.stripe)].0[usize::from(place.index)]
+    }
+
+    fn failures(&self, place: Place) -> &Failures {
+        &self.failures[usize::from(place.index)]
     }
 
     #[inline]
     pub(super) fn admit(&self, place: Place) {
-        self.buckets[place.index].admitted.add(place.tag);
+        self.calls(place).admitted.add(place.tag);
     }
 
     /// An admitted call turned out to say nothing: it is no longer counted.
     pub(super) fn discount(&self, admitted: Place) {
-        self.buckets[admitted.index].admitted.subtract(admitted.tag);
+        self.calls(admitted).admitted.subtract(admitted.tag);
     }
 
     #[inline]
     pub(super) fn succeed(&self, place: Place) {
-        self.buckets[place.index].succeeded.add(place.tag);
+        self.calls(place).succeeded.add(place.tag);
         self.streak.end(u64::from(place.tag >> 20));
     }
 
     /// A success turned out to be none, since its body broke off.
     pub(super) fn take_back(&self, succeeded: Place) {
-        self.buckets[succeeded.index].succeeded.subtract(succeeded.tag);
+        self.calls(succeeded).succeeded.subtract(succeeded.tag);
     }
 
     /// Counts a failure and says whether the evidence trips the breaker.
     pub(super) fn fail(&self, rules: &Rules, generation: u64, now: u64) -> bool {
         let place = self.place(generation, now);
-        self.buckets[place.index].failed.add(place.tag);
+        self.failures(place).failed.add(place.tag);
         let by_streak = self.streak.lengthen(generation, now);
         by_streak || self.trips(rules, generation, now)
     }
@@ -97,7 +121,7 @@ impl Window {
     /// evidence trips the breaker.
     pub(super) fn slow(&self, rules: &Rules, generation: u64, now: u64) -> bool {
         let place = self.place(generation, now);
-        self.buckets[place.index].slow.add(place.tag);
+        self.failures(place).slow.add(place.tag);
         self.trips(rules, generation, now)
     }
 
@@ -127,13 +151,18 @@ impl Window {
     }
 
     pub(super) fn read(&self, place: Place) -> Sums {
-        let bucket = &self.buckets[place.index];
-        Sums {
-            admitted: bucket.admitted.read(place.tag),
-            succeeded: bucket.succeeded.read(place.tag),
-            failed: bucket.failed.read(place.tag),
-            slow: bucket.slow.read(place.tag),
+        let failures = self.failures(place);
+        let mut sums = Sums {
+            failed: failures.failed.read(place.tag),
+            slow: failures.slow.read(place.tag),
+            ..Sums::default()
+        };
+        for stripe in &self.calls {
+            let calls = &stripe.0[usize::from(place.index)];
+            sums.admitted += calls.admitted.read(place.tag);
+            sums.succeeded += calls.succeeded.read(place.tag);
         }
+        sums
     }
 }
 
@@ -154,15 +183,29 @@ struct Count(AtomicU64);
 impl Count {
     #[inline]
     fn add(&self, tag: u32) {
-        // Relaxed: a figure for itself.
+        // Relaxed: a figure for itself. The word it lands on says whether it landed in the right
+        // bucket.
+        if tag_of(self.0.load(Relaxed)) != tag {
+            self.begin(tag);
+        } else if tag_of(self.0.fetch_add(1, Relaxed)) != tag {
+            // Relaxed: takes back what fell into the bucket's next stretch.
+            self.0.fetch_sub(1, Relaxed);
+            self.begin(tag);
+        }
+    }
+
+    /// As `add`, where the bucket is not, or may no longer be, the one that is meant.
+    #[cold]
+    fn begin(&self, tag: u32) {
+        // Relaxed: as above.
         let mut word = self.0.load(Relaxed);
         loop {
             if tag_of(word) == tag {
-                // Relaxed: the word it lands on says whether it landed in the right bucket.
+                // Relaxed: as above.
                 if tag_of(self.0.fetch_add(1, Relaxed)) == tag {
                     return;
                 }
-                // Relaxed: takes back what fell into the bucket's next stretch.
+                // Relaxed: as above.
                 word = self.0.fetch_sub(1, Relaxed) - 1;
             } else {
                 if is_newer(tag_of(word), tag) {
@@ -214,7 +257,10 @@ impl Streak {
         let own = |word: u64| word != 0 && word >> 56 == generation % (1 << 8);
         // Relaxed: only read as a rule, since a healthy dependency has none to end and writes would
         // make every core fetch the line.
-        let _ = self.0.fetch_update(Relaxed, Relaxed, |word| own(word).then_some(0));
+        if own(self.0.load(Relaxed)) {
+            // Relaxed: a figure for itself.
+            let _ = self.0.fetch_update(Relaxed, Relaxed, |word| own(word).then_some(0));
+        }
     }
 
     /// One more; true when it is long enough, in number and in time.

@@ -1,4 +1,6 @@
 use std::fmt;
+use std::num::NonZeroUsize;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -84,8 +86,8 @@ impl Budget {
 
     /// A number that is the same for clones, and no other budget's while one of them is alive.
     #[must_use]
-    pub fn address(&self) -> usize {
-        Arc::as_ptr(&self.ledger).addr()
+    pub fn address(&self) -> NonZeroUsize {
+        NonNull::from(&*self.ledger).addr()
     }
 }
 

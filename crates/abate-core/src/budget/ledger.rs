@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::rules::{Denied, Earn, LONGEST_SLOT_WAIT, RATE_TAU, Rules, SHORTEST_ATTEMPT, TAU};
 use crate::classify::Transient;
 use crate::deadline::nanos;
+use crate::striped::{Padded, STRIPES, stripe};
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// Tokens and slots are kept in billionths, so that `ratio × successes` is exact.
@@ -25,8 +26,8 @@ const CALL_FOLDS_AFTER: u64 = 1_000_000_000;
 pub(super) struct Ledger {
     rules: Rules,
     base: Instant,
-    /// Calls and successes since the last fold.
-    counts: AtomicU64,
+    /// Calls and successes since the last fold, for threads apart.
+    counts: [Padded<AtomicU64>; STRIPES],
     /// When the last fold was, in nanoseconds from `base`.
     folded: AtomicU64,
     /// Billionths of a token.
@@ -44,7 +45,7 @@ impl Ledger {
         Self {
             rules,
             base: now,
-            counts: AtomicU64::new(0),
+            counts: Default::default(),
             folded: AtomicU64::new(0),
             tokens: AtomicU64::new(billionths(rules.start)),
             rate: AtomicU64::new(0.0_f64.to_bits()),
@@ -61,13 +62,13 @@ impl Ledger {
             self.fold_at(now);
         }
         // Relaxed: a count, read by a swap alone.
-        self.counts.fetch_add(CALL, Relaxed);
+        self.counts[stripe()].0.fetch_add(CALL, Relaxed);
     }
 
     #[inline]
     pub(super) fn earn(&self) {
         // Relaxed: a count, read by a swap alone.
-        self.counts.fetch_add(1, Relaxed);
+        self.counts[stripe()].0.fetch_add(1, Relaxed);
     }
 
     /// Brings tokens, rate and level up to `now`.
@@ -86,12 +87,15 @@ impl Ledger {
             return;
         }
         // Relaxed: the swap takes each count exactly once.
-        let counts = self.counts.swap(0, Relaxed);
-        let calls = (counts / CALL) as f64;
+        let counts = self.counts.each_ref().map(|Padded(counts)| {
+            if counts.load(Relaxed) == 0 { 0 } else { counts.swap(0, Relaxed) }
+        });
+        let calls: u64 = counts.iter().map(|counts| counts / CALL).sum();
         let earning = match self.rules.earn {
-            Earn::PerSuccess => counts % CALL,
-            Earn::PerCall => counts / CALL,
+            Earn::PerSuccess => counts.iter().map(|counts| counts % CALL).sum(),
+            Earn::PerCall => calls,
         };
+        let calls = calls as f64;
         let earned = earning * u64::from(self.rules.ratio.parts_per_billion());
         let dt = Duration::from_nanos(now - last);
 

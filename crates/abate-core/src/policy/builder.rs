@@ -225,6 +225,7 @@ impl PolicyBuilder {
             budget_earn: self.budget_earn,
             budget_costs: self.budget_costs,
             breaker: breaker::Rules {
+                classifier: self.classifier,
                 failure_rate: ratio(self.failure_rate),
                 slow_calls: self.slow_calls.map(|(slow, rate)| (slow, ratio(rate))),
                 attempt_timeout: Some(self.attempt_timeout),

@@ -21,8 +21,7 @@ pub const BACKOFF: Backoff = Backoff {
 
 /// What another attempt may not meet again: the server timed out or asked for patience (408, 425,
 /// 429), or it, or something before it, is in trouble (500, 502, 503, 504).
-pub const RETRY_ON: Statuses =
-    Statuses::NONE.with(408).with(425).with(429).with(500).with(502).with(503).with(504);
+pub const RETRY_ON: Statuses = Statuses::TRANSIENT;
 
 /// What waiting never changes; a policy that retries one of these is refused.
 pub const NEVER_RETRY: Statuses = Statuses::NONE

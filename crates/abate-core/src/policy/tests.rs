@@ -31,7 +31,8 @@ fn the_defaults_are_these() {
         should_retry: false }, total_timeout: 30s, attempt_timeout: 10s, \
         budget_ratio: Ratio(0.2), budget_floor: 0.2, \
         budget_earn: PerSuccess, budget_costs: Costs { asked: 1.0, server: 1.0, unsent: 1.0, \
-        ambiguous: 1.0 }, breaker: Rules { window: 5s, \
+        ambiguous: 1.0 }, breaker: Rules { \
+        classifier: Classifier { retried: {408, 425, 429, 500, 502, 503, 504}, judge: false }, window: 5s, \
         failure_rate: Ratio(0.5), minimum_calls: 10, open_for: 2s, open_at_most: 30s, probes: 3, \
         slow_calls: None, attempt_timeout: Some(10s) }, concurrency: None, concurrency_wait: 1s }";
     assert_eq!(format!("{:?}", Policy::default()), pinned);

@@ -2,16 +2,16 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use abate_core::deadline::Deadline;
 use http::Response;
-use http_body::Body;
 use pin_project::pin_project;
 
-use crate::body::{Carry, Held, ResponseBody, Wrap};
+use super::terms::Terms;
+use crate::body::{Answer, Carry, Relay, Slot, Wrap, poll_answer};
 use crate::context::Scope;
-use crate::error::{BoxError, Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 use crate::observe;
 use crate::timer::Timer;
 
@@ -26,46 +26,77 @@ pub struct ResponseFuture<F> {
     /// `None` once its time was up.
     #[pin]
     inner: Option<F>,
-    #[pin]
+    /// Until it runs, its end is the deadline of the call.
     timer: Timer,
-    end: Deadline,
+    terms: Terms,
+    /// What it is when it ends.
     kind: ErrorKind,
-    covers_body: bool,
 }
 
 impl<F> ResponseFuture<F> {
-    pub(super) const fn new(inner: F, end: Deadline, kind: ErrorKind, covers_body: bool) -> Self {
-        Self { inner: Some(inner), timer: Timer::new(end), end, kind, covers_body }
+    #[inline]
+    pub(super) const fn new(inner: F, terms: Terms, deadline: Deadline) -> Self {
+        let timer = Timer::new(deadline);
+        Self { inner: Some(inner), timer, terms, kind: ErrorKind::Deadline }
     }
 }
 
-impl<F, B, E> Future for ResponseFuture<F>
+impl<F> Answer for ResponseFuture<F>
 where
-    F: Future<Output = Result<Response<B>, E>>,
-    E: Into<BoxError> + 'static,
-    B: Body,
-    B::Error: Into<BoxError> + 'static,
+    Wrap: Carry<F>,
 {
-    type Output = Result<Response<ResponseBody<B>>, Error>;
+    type Body = <Wrap as Relay<F>>::Body;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll_into(self: Pin<&mut Self>, cx: &mut Context<'_>, slot: &mut Slot<Self::Body>) {
         let mut this = self.project();
-        let _scope = Scope::poll();
         if let Some(inner) = this.inner.as_mut().as_pin_mut() {
-            if let Poll::Ready(result) = inner.poll(cx) {
-                let held = Held::end(*this.covers_body, *this.end, *this.kind);
-                return Poll::Ready(match result {
-                    Ok(response) => Ok(Wrap::carry(response, held)),
-                    Err(error) => Err(Error::from_inner(error)),
-                });
+            Wrap::poll_into(inner, cx, slot);
+            if let Poll::Ready(answer) = slot {
+                if this.terms.covers_body
+                    && let Ok(response) = answer
+                    && let Some(held) = Wrap::held(response.body_mut())
+                {
+                    begin(this.timer, this.kind, *this.terms);
+                    held.keep_until(this.timer.end(), *this.kind);
+                }
+                return;
             }
-            ready!(this.timer.poll(cx));
+            begin(this.timer, this.kind, *this.terms);
+            if this.timer.poll(cx).is_pending() {
+                return;
+            }
         }
         // The attempt ends here and now, also if this future is kept for a while.
         this.inner.set(None);
-        let error = Error::new(*this.kind);
-        observe::ended(&error);
-        Poll::Ready(Err(error))
+        *slot = Poll::Ready(Err(over(*this.kind)));
     }
+}
+
+impl<F> Future for ResponseFuture<F>
+where
+    Wrap: Carry<F>,
+{
+    type Output = Result<Response<<Wrap as Relay<F>>::Body>, Error>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        poll_answer(self, cx)
+    }
+}
+
+/// Begins an attempt when it is first pending, or when it is answered at once.
+fn begin(timer: &mut Timer, kind: &mut ErrorKind, terms: Terms) {
+    if !timer.is_running() {
+        let (end, why) = terms.end(Scope::poll().now(), timer.end());
+        timer.reset(end);
+        *kind = why;
+    }
+}
+
+#[cold]
+fn over(kind: ErrorKind) -> Error {
+    let error = Error::new(kind);
+    observe::ended(&error);
+    error
 }

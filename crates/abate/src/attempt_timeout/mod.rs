@@ -14,8 +14,8 @@
 //! |---|---|---|
 //! | timeout | explicit here; 10 s in [`Stack`](crate::Stack) | a third of the total of 30 s, so that three attempts fit |
 //!
-//! The timeout covers the wait for the response *head*; a body may take longer, unless
-//! `covering_body` says otherwise.
+//! The timeout covers the wait for the response *head*, from the first poll on, before which a
+//! future does nothing; a body may take longer, unless `covering_body` says otherwise.
 //!
 //! # Examples
 //!
@@ -39,6 +39,7 @@
 pub mod future;
 mod layer;
 mod service;
+mod terms;
 
 pub use self::layer::AttemptTimeoutLayer;
 pub use self::service::AttemptTimeout;

@@ -1,5 +1,4 @@
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use abate_core::deadline::Deadline;
 use http::{Request, Response};
@@ -7,21 +6,21 @@ use http_body::Body;
 use tower_service::Service;
 
 use super::future::ResponseFuture;
+use super::terms::Terms;
 use crate::body::ResponseBody;
-use crate::context::Scope;
-use crate::error::{BoxError, Error, ErrorKind};
+use crate::context;
+use crate::error::{BoxError, Error};
 
 /// The service of [`AttemptTimeoutLayer`](super::AttemptTimeoutLayer).
 #[derive(Debug, Clone)]
 pub struct AttemptTimeout<S> {
     inner: S,
-    timeout: Duration,
-    covers_body: bool,
+    terms: Terms,
 }
 
 impl<S> AttemptTimeout<S> {
-    pub(super) const fn new(inner: S, timeout: Duration, covers_body: bool) -> Self {
-        Self { inner, timeout, covers_body }
+    pub(super) const fn new(inner: S, terms: Terms) -> Self {
+        Self { inner, terms }
     }
 }
 
@@ -43,10 +42,32 @@ where
 
     #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let scope = Scope::call();
-        let own = Deadline::after(scope.now(), self.timeout);
-        let end = own.earlier(scope.deadline(&request));
-        let kind = if end == own { ErrorKind::AttemptTimeout } else { ErrorKind::Deadline };
-        ResponseFuture::new(self.inner.call(request), end, kind, self.covers_body)
+        // Looked at only where it has to be: a request that is looked at is moved once more.
+        match context::deadline_above() {
+            Deadline::NEVER => self.call_bare(request),
+            deadline => self.call_until(deadline, request),
+        }
+    }
+}
+
+impl<S> AttemptTimeout<S> {
+    fn call_bare<B>(&mut self, request: Request<B>) -> ResponseFuture<S::Future>
+    where
+        S: Service<Request<B>>,
+    {
+        let deadline = context::deadline(&request);
+        self.call_until(deadline, request)
+    }
+
+    #[inline]
+    fn call_until<B>(
+        &mut self,
+        deadline: Deadline,
+        request: Request<B>,
+    ) -> ResponseFuture<S::Future>
+    where
+        S: Service<Request<B>>,
+    {
+        ResponseFuture::new(self.inner.call(request), self.terms, deadline)
     }
 }

@@ -2,14 +2,15 @@
 //! they are read.
 
 mod carry;
-mod guard;
+mod held;
 mod replay;
 mod response;
 
+pub(crate) use self::carry::poll_answer;
 #[doc(hidden)]
-pub use self::carry::{Carry, Merge, Wrap};
+pub use self::carry::{Answer, Carry, Merge, Pass, Relay, Slot, Wrap};
 #[doc(hidden)]
-pub use self::guard::Held;
+pub use self::held::Held;
 pub use self::replay::ReplayBody;
 pub use self::response::ResponseBody;
 

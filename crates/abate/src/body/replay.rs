@@ -22,10 +22,14 @@ enum State<B: Body> {
     Whole(Option<Bytes>),
     /// Read by its own.
     Stream(B),
-    /// Some data was looked at, and is not all.
-    Begun(Bytes, B),
-    /// Something else came first: trailers, or an error. Rare, so it may cost a box.
-    Odd(Box<Result<Frame<Bytes>, B::Error>>, B),
+    /// A first frame was looked at, and is not all: data, trailers, or an error. Boxed: it is rare,
+    /// and its room would be moved with every request.
+    Begun(Box<Begun<B>>),
+}
+
+struct Begun<B: Body> {
+    first: Result<Frame<Bytes>, B::Error>,
+    rest: B,
 }
 
 impl<B: Body<Data = Bytes> + Unpin> ReplayBody<B> {
@@ -44,6 +48,7 @@ impl<B: Body<Data = Bytes> + Unpin> ReplayBody<B> {
     /// Only one with an exact length is looked into, and polled once for it, with a waker that
     /// does nothing: should it be pending, it wakes the waker of the next poll, which is a real
     /// one. A stream states no exact length, and is not touched.
+    #[inline]
     pub(crate) fn new(mut body: B) -> Self {
         if body.is_end_stream() {
             return Self::whole(None);
@@ -55,20 +60,26 @@ impl<B: Body<Data = Bytes> + Unpin> ReplayBody<B> {
         match Pin::new(&mut body).poll_frame(&mut cx) {
             Poll::Pending => Self::once(body),
             Poll::Ready(None) => Self::whole(None),
-            Poll::Ready(Some(Err(error))) => Self(State::Odd(Box::new(Err(error)), body)),
+            Poll::Ready(Some(Err(error))) => Self::begun(Err(error), body),
             Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                 Ok(data) if body.is_end_stream() => Self::whole(Some(data)),
-                Ok(data) => Self(State::Begun(data, body)),
-                Err(other) => Self(State::Odd(Box::new(Ok(other)), body)),
+                Ok(data) => Self::begun(Ok(Frame::data(data)), body),
+                Err(other) => Self::begun(Ok(other), body),
             },
         }
     }
 
+    #[cold]
+    fn begun(first: Result<Frame<Bytes>, B::Error>, rest: B) -> Self {
+        Self(State::Begun(Box::new(Begun { first, rest })))
+    }
+
     /// The data of a whole body; `None` for one that can be sent only once.
+    #[inline]
     pub(crate) fn data(&self) -> Option<Option<&Bytes>> {
         match &self.0 {
             State::Whole(data) => Some(data.as_ref()),
-            State::Stream(_) | State::Begun(..) | State::Odd(..) => None,
+            State::Stream(_) | State::Begun(_) => None,
         }
     }
 }
@@ -85,8 +96,10 @@ impl<B: Body<Data = Bytes> + Unpin> Body for ReplayBody<B> {
             return Pin::new(body).poll_frame(cx);
         }
         let (frame, rest) = match mem::replace(&mut self.0, State::Whole(None)) {
-            State::Begun(data, rest) => (Some(Ok(Frame::data(data))), State::Stream(rest)),
-            State::Odd(first, rest) => (Some(*first), State::Stream(rest)),
+            State::Begun(begun) => {
+                let Begun { first, rest } = *begun;
+                (Some(first), State::Stream(rest))
+            }
             State::Whole(data) => (data.map(|data| Ok(Frame::data(data))), State::Whole(None)),
             stream @ State::Stream(_) => (None, stream),
         };
@@ -98,21 +111,22 @@ impl<B: Body<Data = Bytes> + Unpin> Body for ReplayBody<B> {
         match &self.0 {
             State::Whole(data) => data.is_none(),
             State::Stream(body) => body.is_end_stream(),
-            State::Begun(..) | State::Odd(..) => false,
+            State::Begun(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             State::Whole(data) => SizeHint::with_exact(data.as_ref().map_or(0, length)),
-            State::Stream(body) | State::Odd(_, body) => body.size_hint(),
-            State::Begun(data, body) => {
-                let rest = body.size_hint();
+            State::Stream(body) => body.size_hint(),
+            State::Begun(begun) => {
+                let first = begun.first.as_ref().ok().and_then(Frame::data_ref).map_or(0, length);
+                let rest = begun.rest.size_hint();
                 let mut hint = SizeHint::new();
                 if let Some(upper) = rest.upper() {
-                    hint.set_upper(upper.saturating_add(length(data)));
+                    hint.set_upper(upper.saturating_add(first));
                 }
-                hint.set_lower(rest.lower().saturating_add(length(data)));
+                hint.set_lower(rest.lower().saturating_add(first));
                 hint
             }
         }
@@ -133,7 +147,7 @@ impl<B: Body> fmt::Debug for ReplayBody<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.0 {
             State::Whole(_) => "ReplayBody(whole)",
-            State::Stream(_) | State::Begun(..) | State::Odd(..) => "ReplayBody(once)",
+            State::Stream(_) | State::Begun(_) => "ReplayBody(once)",
         })
     }
 }

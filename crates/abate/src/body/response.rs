@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 use http_body::{Body, Frame, SizeHint};
 use pin_project::pin_project;
 
-use super::guard::{Guards, Held};
+use super::held::Held;
 use crate::error::{BoxError, Error};
 
 /// The body of a response that came through our layers.
@@ -27,25 +27,22 @@ pub struct ResponseBody<B> {
     /// `None` once its time was up.
     #[pin]
     body: Option<B>,
-    guards: Guards,
+    held: Held,
 }
 
 impl<B: Body> ResponseBody<B> {
     #[inline]
-    pub(super) fn new(body: B, held: Held) -> Self {
-        let mut body = Self { body: Some(body), guards: Guards::default() };
-        body.hold(held);
-        body
+    pub(super) fn new(body: B) -> Self {
+        Self { body: Some(body), held: Held::default() }
+    }
+
+    /// What it holds; `None` when it is at its end.
+    #[inline]
+    pub(super) fn held(&mut self) -> Option<&mut Held> {
+        if self.is_end() { None } else { Some(&mut self.held) }
     }
 
     #[inline]
-    pub(super) fn hold(&mut self, held: Held) {
-        // A body at its end is never polled by some readers: what it would hold goes at once.
-        if !self.is_end() {
-            self.guards.add(held);
-        }
-    }
-
     fn is_end(&self) -> bool {
         self.body.as_ref().is_none_or(B::is_end_stream)
     }
@@ -67,23 +64,23 @@ where
         let Some(mut body) = this.body.as_mut().as_pin_mut() else { return Poll::Ready(None) };
         let frame = match body.as_mut().poll_frame(cx) {
             // Past its time and not at its end, though it never paused.
-            Poll::Ready(Some(Ok(_))) if this.guards.is_over() && !body.is_end_stream() => None,
+            Poll::Ready(Some(Ok(_))) if this.held.is_over() && !body.is_end_stream() => None,
             Poll::Ready(frame) => Some(frame),
             Poll::Pending => {
-                ready!(this.guards.poll_end(cx));
+                ready!(this.held.poll_end(cx));
                 None
             }
         };
         let Some(frame) = frame else {
-            let error = this.guards.end_error();
+            let error = this.held.end_error();
             this.body.set(None);
-            this.guards.broke();
+            this.held.broke();
             return Poll::Ready(Some(Err(error)));
         };
         match &frame {
-            Some(Err(_)) => this.guards.broke(),
+            Some(Err(_)) => this.held.broke(),
             Some(Ok(_)) if !body.is_end_stream() => {}
-            _ => this.guards.release(),
+            _ => this.held.release(),
         }
         Poll::Ready(frame.map(|frame| frame.map_err(Error::from_inner)))
     }
@@ -99,15 +96,12 @@ where
 
 impl<B: Default> Default for ResponseBody<B> {
     fn default() -> Self {
-        Self { body: Some(B::default()), guards: Guards::default() }
+        Self { body: Some(B::default()), held: Held::default() }
     }
 }
 
 impl<B: fmt::Debug> fmt::Debug for ResponseBody<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseBody")
-            .field("body", &self.body)
-            .field("guards", &self.guards)
-            .finish()
+        f.debug_struct("ResponseBody").field("body", &self.body).field("held", &self.held).finish()
     }
 }

@@ -1,16 +1,19 @@
 use std::collections::VecDeque;
-use std::pin::Pin;
+use std::future::{Ready, ready};
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
+use abate_core::striped::Striped;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Empty, Full};
 use proptest::prelude::*;
 
-use super::{Carry, Held, Merge, ReplayBody, ResponseBody, Wrap};
+use super::{Answer, Carry, Merge, Relay, ReplayBody, ResponseBody, Slot, Wrap};
+use crate::error::BoxError;
 use crate::permits::Permits;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -276,7 +279,7 @@ proptest! {
         let mut steps = steps;
         steps.extend(trailers.then_some(Step::Trailers));
         let body = || if exact { Steps::exact(&steps) } else { Steps::streamed(&steps) };
-        assert_plays(ResponseBody::new(body(), Held::permit(None)), &steps);
+        assert_plays(ResponseBody::new(body()), &steps);
         assert_plays(ReplayBody::once(body()), &steps);
         let replay = ReplayBody::new(body());
         // The first look has met the first pause, which the next one then does not.
@@ -287,19 +290,41 @@ proptest! {
     }
 }
 
-fn permit(permits: &Arc<Permits>) -> Held {
-    let permit = permits.try_acquire();
-    assert!(permit.is_some());
-    Held::permit(permit)
+/// A response with this body as `M` hands it on, with a permit to hold.
+fn carry<M, B>(body: B, permits: &Striped<Permits>) -> M::Body
+where
+    M: Carry<Ready<Result<Response<B>, BoxError>>>,
+{
+    let permit = Permits::try_acquire(permits).unwrap();
+    let mut slot = Poll::Pending;
+    let mut cx = Context::from_waker(Waker::noop());
+    M::poll_into(pin!(ready(Ok(Response::new(body)))), &mut cx, &mut slot);
+    let Poll::Ready(Ok(response)) = slot else { panic!("an answer stays one") };
+    let mut body = response.into_body();
+    if let Some(held) = M::held(&mut body) {
+        held.keep_permit(permit);
+    }
+    body
 }
+
+/// An answer of a layer of ours.
+struct Ours<B>(Option<Response<B>>);
+
+impl<B> Answer for Ours<B> {
+    type Body = B;
+
+    fn poll_into(mut self: Pin<&mut Self>, _: &mut Context<'_>, slot: &mut Slot<B>) {
+        *slot = self.0.take().map_or(Poll::Pending, |response| Poll::Ready(Ok(response)));
+    }
+}
+
+impl<B> Unpin for Ours<B> {}
 
 #[test]
 fn what_a_response_body_holds_goes_with_its_end_its_error_or_itself() {
-    let permits = Arc::new(Permits::new(2));
+    let permits = Striped::new(Permits::new(2));
     let held = || permits.in_use();
-    let carry = |steps: &[Step]| {
-        Wrap::carry(Response::new(Steps::streamed(steps)), permit(&permits)).into_body()
-    };
+    let carry = |steps: &[Step]| carry::<Wrap, _>(Steps::streamed(steps), &permits);
 
     let mut read = carry(&[Step::Data(b"one"), Step::Trailers]);
     assert!(poll(&mut read).is_ready());
@@ -322,12 +347,14 @@ fn what_a_response_body_holds_goes_with_its_end_its_error_or_itself() {
 
 #[test]
 fn layers_that_are_stacked_hold_in_one_body_what_each_of_them_holds() {
-    let permits = Arc::new(Permits::new(2));
-    let inner =
-        Wrap::carry(Response::new(Steps::streamed(&[Step::Data(b"one")])), Held::permit(None));
-    let mut body: Response<ResponseBody<Steps>> = Merge::carry(inner, permit(&permits));
+    let permits = Striped::new(Permits::new(2));
+    let inner = carry::<Wrap, _>(Steps::streamed(&[Step::Data(b"one")]), &permits);
     assert_eq!(permits.in_use(), 1);
-    body = Merge::carry(body, Held::permit(None));
+    let mut slot = Poll::Pending;
+    let mut cx = Context::from_waker(Waker::noop());
+    Merge::poll_into(pin!(Ours(Some(Response::new(inner)))), &mut cx, &mut slot);
+    let Poll::Ready(Ok(response)) = slot else { panic!("an answer stays one") };
+    let body = response.into_body();
     assert_eq!(permits.in_use(), 1, "what one holds is not lost to the next");
     assert_plays(body, &[Step::Data(b"one")]);
     assert_eq!(permits.in_use(), 0);

@@ -7,15 +7,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use abate_core::breaker::{Permit, Tail};
-use abate_core::classify::Classifier;
+use abate_core::breaker::Permit;
 use abate_core::outcome::{Fault, Outcome};
 use http::Response;
 use pin_project::{pin_project, pinned_drop};
 
-use crate::body::{Carry, Held, Wrap};
+use crate::body::{Answer, Carry, Slot, Wrap, poll_answer};
 use crate::context::Scope;
-use crate::error::{BoxError, Error};
+use crate::error::Error;
 use crate::{clock, observe};
 
 /// The future of [`CircuitBreaker`](super::CircuitBreaker).
@@ -41,19 +40,14 @@ enum State<F> {
 /// What is needed to judge the call.
 struct Watch {
     permit: Permit,
-    classifier: Classifier,
     /// When it was handed on; unknown while a layer below holds it back.
     sent: Option<Instant>,
 }
 
 impl<F, M> ResponseFuture<F, M> {
-    pub(super) const fn admitted(
-        inner: F,
-        permit: Permit,
-        classifier: Classifier,
-        sent: Option<Instant>,
-    ) -> Self {
-        let watch = Some(Watch { permit, classifier, sent });
+    #[inline]
+    pub(super) const fn admitted(inner: F, permit: Permit, sent: Option<Instant>) -> Self {
+        let watch = Some(Watch { permit, sent });
         Self { state: State::Admitted(inner), watch, carry: PhantomData }
     }
 
@@ -63,18 +57,22 @@ impl<F, M> ResponseFuture<F, M> {
 }
 
 impl Watch {
-    fn answered<B>(self, response: &Response<B>, now: Instant) -> Option<Tail> {
-        let health = self.classifier.health(&Outcome::of(response));
+    #[inline]
+    fn answered<F, M: Carry<F>>(self, response: &mut Response<M::Body>, now: Instant) {
+        let health = self.permit.health(&Outcome::of(response));
         let (tail, transition) = self.permit.record(health, self.sent.unwrap_or(now), now);
         observe::transition(transition);
-        tail
+        if let (Some(tail), Some(held)) = (tail, M::held(response.body_mut())) {
+            held.keep_tail(tail);
+        }
     }
 
+    #[cold]
     fn failed(self, fault: Fault, now: Instant) {
         if fault == Fault::Cancelled {
             return self.cancelled(now);
         }
-        let health = self.classifier.health(&Outcome::Fault(fault));
+        let health = self.permit.health(&Outcome::Fault(fault));
         let (_, transition) = self.permit.record(health, self.sent.unwrap_or(now), now);
         observe::transition(transition);
     }
@@ -87,21 +85,17 @@ impl Watch {
     }
 }
 
-impl<F, B, E, M> Future for ResponseFuture<F, M>
-where
-    F: Future<Output = Result<Response<B>, E>>,
-    E: Into<BoxError> + 'static,
-    M: Carry<B>,
-{
-    type Output = Result<Response<M::Body>, Error>;
+impl<F, M: Carry<F>> Answer for ResponseFuture<F, M> {
+    type Body = M::Body;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll_into(self: Pin<&mut Self>, cx: &mut Context<'_>, slot: &mut Slot<M::Body>) {
         let this = self.project();
         let inner = match this.state.project() {
             StateProj::Admitted(inner) => inner,
             StateProj::Refused(error) => {
-                return error.take().map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
+                *slot = error.take().map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
+                return;
             }
         };
         let scope = Scope::poll();
@@ -109,25 +103,27 @@ where
         if unsent {
             scope.set_sent(None);
         }
-        let result = inner.poll(cx);
-        if let (true, Some(watch)) = (unsent, this.watch.as_mut()) {
+        M::poll_into(inner, cx, slot);
+        if unsent && let Some(watch) = this.watch.as_mut() {
             watch.sent = scope.sent();
         }
-        let Poll::Ready(result) = result else { return Poll::Pending };
-        let watch = this.watch.take();
-        Poll::Ready(match result {
-            Ok(response) => {
-                let tail = watch.and_then(|watch| watch.answered(&response, scope.now()));
-                Ok(M::carry(response, Held::tail(tail)))
+        if let Poll::Ready(answer) = slot
+            && let Some(watch) = this.watch.take()
+        {
+            match answer {
+                Ok(response) => watch.answered::<F, M>(response, scope.now()),
+                Err(error) => watch.failed(error.fault(), scope.now()),
             }
-            Err(error) => {
-                let error = Error::from_inner(error);
-                if let Some(watch) = watch {
-                    watch.failed(error.fault(), scope.now());
-                }
-                Err(error)
-            }
-        })
+        }
+    }
+}
+
+impl<F, M: Carry<F>> Future for ResponseFuture<F, M> {
+    type Output = Result<Response<M::Body>, Error>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        poll_answer(self, cx)
     }
 }
 

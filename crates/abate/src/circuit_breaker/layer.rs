@@ -3,7 +3,6 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use abate_core::breaker::Rules;
-use abate_core::classify::Classifier;
 use abate_core::policy::Policy;
 use abate_core::rng::Seed;
 use tower_layer::Layer;
@@ -20,7 +19,6 @@ use crate::scope::Scope;
 pub struct CircuitBreakerLayer<M = Wrap> {
     breakers: Breakers,
     rules: Rules,
-    classifier: Classifier,
     carry: PhantomData<fn() -> M>,
 }
 
@@ -33,18 +31,12 @@ impl CircuitBreakerLayer {
         Self {
             breakers: Breakers::new(Scope::Shared, rules, Seed::random(), clock::now()),
             rules,
-            classifier: *policy.classifier(),
             carry: PhantomData,
         }
     }
 
     pub(crate) fn merging(self) -> CircuitBreakerLayer<Merge> {
-        CircuitBreakerLayer {
-            breakers: self.breakers,
-            rules: self.rules,
-            classifier: self.classifier,
-            carry: PhantomData,
-        }
+        CircuitBreakerLayer { breakers: self.breakers, rules: self.rules, carry: PhantomData }
     }
 }
 
@@ -78,18 +70,13 @@ impl<S, M> Layer<S> for CircuitBreakerLayer<M> {
     type Service = CircuitBreaker<S, M>;
 
     fn layer(&self, inner: S) -> CircuitBreaker<S, M> {
-        CircuitBreaker::new(inner, self.breakers.clone(), self.classifier)
+        CircuitBreaker::new(inner, self.breakers.clone())
     }
 }
 
 impl<M> Clone for CircuitBreakerLayer<M> {
     fn clone(&self) -> Self {
-        Self {
-            breakers: self.breakers.clone(),
-            rules: self.rules,
-            classifier: self.classifier,
-            carry: PhantomData,
-        }
+        Self { breakers: self.breakers.clone(), rules: self.rules, carry: PhantomData }
     }
 }
 

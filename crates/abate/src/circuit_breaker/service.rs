@@ -2,7 +2,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::task::{Context, Poll};
 
-use abate_core::classify::Classifier;
+use abate_core::breaker::{Admitted, Refused};
 use http::{Request, Response};
 use tower_service::Service;
 
@@ -17,21 +17,20 @@ use crate::observe;
 pub struct CircuitBreaker<S, M = Wrap> {
     inner: S,
     breakers: Breakers,
-    classifier: Classifier,
     carry: PhantomData<fn() -> M>,
 }
 
 impl<S, M> CircuitBreaker<S, M> {
-    pub(super) const fn new(inner: S, breakers: Breakers, classifier: Classifier) -> Self {
-        Self { inner, breakers, classifier, carry: PhantomData }
+    pub(super) const fn new(inner: S, breakers: Breakers) -> Self {
+        Self { inner, breakers, carry: PhantomData }
     }
 }
 
-impl<S, B, ResBody, M> Service<Request<B>> for CircuitBreaker<S, M>
+impl<S, B, M> Service<Request<B>> for CircuitBreaker<S, M>
 where
-    S: Service<Request<B>, Response = Response<ResBody>> + Clone,
+    S: Service<Request<B>> + Clone,
     S::Error: Into<BoxError> + 'static,
-    M: Carry<ResBody>,
+    M: Carry<S::Future>,
 {
     type Response = Response<M::Body>;
     type Error = Error;
@@ -44,31 +43,66 @@ where
 
     #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let scope = Scope::call();
-        let now = scope.now();
-        match self.breakers.admit(&request, now) {
-            Ok(admitted) => {
-                observe::transition(admitted.transition);
-                scope.set_sent(Some(now));
-                let inner = self.inner.call(request);
-                ResponseFuture::admitted(inner, admitted.permit, self.classifier, scope.sent())
+        // Each way has a body of its own: a request that is looked at is moved once more.
+        match &self.breakers {
+            Breakers::One(breaker) => {
+                let scope = Scope::call();
+                match breaker.admit(scope.now()) {
+                    Ok(admitted) => self.send(&scope, admitted, request),
+                    Err(refused) => self.refuse(&scope, refused),
+                }
             }
-            Err(refused) => {
-                observe::transition(refused.transition);
-                scope.set_sent(None);
-                // Gives back what was reserved for a call that is not made.
-                self.inner = self.inner.clone();
-                let error = Error::new(ErrorKind::BreakerOpen).with_retry_at(refused.retry_at);
-                observe::refused(&error);
-                ResponseFuture::refused(error)
-            }
+            Breakers::Each(_) => self.call_keyed(request),
         }
+    }
+}
+
+impl<S, M> CircuitBreaker<S, M> {
+    fn call_keyed<B>(&mut self, request: Request<B>) -> ResponseFuture<S::Future, M>
+    where
+        S: Service<Request<B>> + Clone,
+    {
+        let scope = Scope::call();
+        match self.breakers.admit(&request, scope.now()) {
+            Ok(admitted) => self.send(&scope, admitted, request),
+            Err(refused) => self.refuse(&scope, refused),
+        }
+    }
+
+    #[inline]
+    fn send<B>(
+        &mut self,
+        scope: &Scope,
+        admitted: Admitted,
+        request: Request<B>,
+    ) -> ResponseFuture<S::Future, M>
+    where
+        S: Service<Request<B>>,
+    {
+        observe::transition(admitted.transition);
+        scope.set_sent(Some(scope.now()));
+        let inner = self.inner.call(request);
+        ResponseFuture::admitted(inner, admitted.permit, scope.sent())
+    }
+
+    #[cold]
+    fn refuse<F>(&mut self, scope: &Scope, refused: Refused) -> ResponseFuture<F, M>
+    where
+        S: Clone,
+    {
+        observe::transition(refused.transition);
+        scope.set_sent(None);
+        // Gives back what was reserved for a call that is not made.
+        self.inner = self.inner.clone();
+        let error = Error::new(ErrorKind::BreakerOpen).with_retry_at(refused.retry_at);
+        observe::refused(&error);
+        ResponseFuture::refused(error)
     }
 }
 
 impl<S: Clone, M> Clone for CircuitBreaker<S, M> {
     fn clone(&self) -> Self {
-        Self::new(self.inner.clone(), self.breakers.clone(), self.classifier)
+        Self::new(self.inner.clone(), self.breakers.clone())
     }
 }
 

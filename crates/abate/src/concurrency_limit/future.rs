@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use abate_core::deadline::Deadline;
 use http::{Request, Response};
@@ -12,9 +12,9 @@ use pin_project::pin_project;
 use tower_service::Service;
 
 use super::Hold;
-use crate::body::{Carry, Held, Wrap};
+use crate::body::{Answer, Carry, Slot, Wrap, poll_answer};
 use crate::context::Scope;
-use crate::error::{BoxError, Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 use crate::observe;
 use crate::permits::Permit;
 use crate::timer::Timer;
@@ -42,17 +42,15 @@ where
     S: Service<R>,
 {
     /// Boxed: this path waits, and the path of a call that need not is to stay small.
-    Waiting(Pin<Box<Waiting<S, R>>>),
+    Waiting(Box<Waiting<S, R>>),
     Running(#[pin] S::Future),
     Refused(ErrorKind),
 }
 
-#[pin_project]
 struct Waiting<S, R> {
     service: S,
     request: Option<R>,
     turn: Pin<Box<dyn Future<Output = Option<Permit>> + Send>>,
-    #[pin]
     timer: Timer,
     /// What it is when the wait is over.
     kind: ErrorKind,
@@ -85,18 +83,17 @@ where
             timer: Timer::new(end),
             kind,
         };
-        Self { state: State::Waiting(Box::pin(waiting)), permit: None, hold, carry: PhantomData }
+        Self { state: State::Waiting(Box::new(waiting)), permit: None, hold, carry: PhantomData }
     }
 }
 
 impl<S, R> Waiting<S, R> {
     /// The permit, or the kind of the refusal.
-    fn poll_turn(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Permit, ErrorKind>> {
-        let this = self.project();
-        if let Poll::Ready(Some(permit)) = this.turn.as_mut().poll(cx) {
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit, ErrorKind>> {
+        if let Poll::Ready(Some(permit)) = self.turn.as_mut().poll(cx) {
             return Poll::Ready(Ok(permit));
         }
-        this.timer.poll(cx).map(|()| Err(*this.kind))
+        self.timer.poll(cx).map(|()| Err(self.kind))
     }
 }
 
@@ -106,52 +103,66 @@ fn refusal(kind: ErrorKind) -> Error {
     error
 }
 
-impl<S, B, ResBody, M> Future for ResponseFuture<S, Request<B>, M>
+impl<S, B, M> Answer for ResponseFuture<S, Request<B>, M>
 where
-    S: Service<Request<B>, Response = Response<ResBody>>,
-    S::Error: Into<BoxError> + 'static,
-    M: Carry<ResBody>,
+    S: Service<Request<B>>,
+    M: Carry<S::Future>,
+{
+    type Body = M::Body;
+
+    #[inline]
+    fn poll_into(self: Pin<&mut Self>, cx: &mut Context<'_>, slot: &mut Slot<M::Body>) {
+        let mut this = self.project();
+        let mut left = None;
+        if let StateProj::Waiting(waiting) = this.state.as_mut().project() {
+            match waiting.poll_turn(cx) {
+                Poll::Pending => return,
+                Poll::Ready(Ok(permit)) => *this.permit = Some(permit),
+                Poll::Ready(Err(kind)) => {
+                    // Leaves the queue, also if this future is kept for a while.
+                    this.state.set(State::Refused(kind));
+                    *slot = Poll::Ready(Err(refusal(kind)));
+                    return;
+                }
+            }
+            if let Some(request) = waiting.request.take() {
+                let scope = Scope::poll();
+                left = Some(scope.now());
+                scope.set_sent(left);
+                let running = waiting.service.call(request);
+                this.state.set(State::Running(running));
+            }
+        }
+        match this.state.project() {
+            StateProj::Running(inner) => M::poll_into(inner, cx, slot),
+            StateProj::Refused(kind) => *slot = Poll::Ready(Err(refusal(*kind))),
+            StateProj::Waiting(_) => {}
+        }
+        if left.is_some() {
+            // Once more: a call that the service below made of its own may have cleared it.
+            Scope::poll().set_sent(left);
+        }
+        if let Poll::Ready(answer) = slot
+            && let Some(permit) = this.permit.take()
+            && *this.hold == Hold::Body
+            && let Ok(response) = answer
+            && let Some(held) = M::held(response.body_mut())
+        {
+            held.keep_permit(permit);
+        }
+    }
+}
+
+impl<S, B, M> Future for ResponseFuture<S, Request<B>, M>
+where
+    S: Service<Request<B>>,
+    M: Carry<S::Future>,
 {
     type Output = Result<Response<M::Body>, Error>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        let mut left = None;
-        if let StateProj::Waiting(waiting) = this.state.as_mut().project() {
-            match ready!(waiting.as_mut().poll_turn(cx)) {
-                Ok(permit) => *this.permit = Some(permit),
-                Err(kind) => {
-                    // Leaves the queue, also if this future is kept for a while.
-                    this.state.set(State::Refused(kind));
-                    return Poll::Ready(Err(refusal(kind)));
-                }
-            }
-            let waited = waiting.as_mut().project();
-            if let Some(request) = waited.request.take() {
-                let scope = Scope::poll();
-                left = Some(scope.now());
-                scope.set_sent(left);
-                let running = waited.service.call(request);
-                this.state.set(State::Running(running));
-            }
-        }
-        let inner = match this.state.project() {
-            StateProj::Running(inner) => inner,
-            StateProj::Refused(kind) => return Poll::Ready(Err(refusal(*kind))),
-            StateProj::Waiting(_) => return Poll::Pending,
-        };
-        let result = inner.poll(cx);
-        if left.is_some() {
-            // Once more: a call that the service below made of its own may have cleared it.
-            Scope::poll().set_sent(left);
-        }
-        let result = ready!(result);
-        let permit = this.permit.take().filter(|_| *this.hold == Hold::Body);
-        Poll::Ready(match result {
-            Ok(response) => Ok(M::carry(response, Held::permit(permit))),
-            Err(error) => Err(Error::from_inner(error)),
-        })
+        poll_answer(self, cx)
     }
 }
 

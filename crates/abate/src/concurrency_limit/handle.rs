@@ -1,6 +1,5 @@
-use std::sync::Arc;
-
 use abate_core::policy::{Policy, PolicyError};
+use abate_core::striped::Striped;
 
 use crate::permits::Permits;
 
@@ -8,12 +7,12 @@ use crate::permits::Permits;
 #[derive(Debug, Clone)]
 pub struct ConcurrencyLimitHandle {
     /// `None` limits nothing.
-    permits: Option<Arc<Permits>>,
+    permits: Option<Striped<Permits>>,
 }
 
 impl ConcurrencyLimitHandle {
     pub(super) fn new(max: Option<u32>) -> Self {
-        Self { permits: max.map(|max| Arc::new(Permits::new(max))) }
+        Self { permits: max.map(|max| Striped::new(Permits::new(max))) }
     }
 
     /// The calls in flight now, bodies being read included.
@@ -42,7 +41,7 @@ impl ConcurrencyLimitHandle {
         Ok(())
     }
 
-    pub(super) const fn permits(&self) -> Option<&Arc<Permits>> {
+    pub(super) const fn permits(&self) -> Option<&Striped<Permits>> {
         self.permits.as_ref()
     }
 }

@@ -1,7 +1,6 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,8 +11,9 @@ use tower_service::Service;
 use super::future::ResponseFuture;
 use super::{ConcurrencyLimitHandle, Hold};
 use crate::body::{Carry, Wrap};
-use crate::context::Scope;
+use crate::context::{self, Scope};
 use crate::error::{BoxError, Error, ErrorKind};
+use crate::permits::Permits;
 
 /// What a layer is told beside its limit.
 #[derive(Debug, Clone, Copy)]
@@ -36,11 +36,11 @@ impl<S, M> ConcurrencyLimit<S, M> {
     }
 }
 
-impl<S, B, ResBody, M> Service<Request<B>> for ConcurrencyLimit<S, M>
+impl<S, B, M> Service<Request<B>> for ConcurrencyLimit<S, M>
 where
-    S: Service<Request<B>, Response = Response<ResBody>> + Clone,
+    S: Service<Request<B>> + Clone,
     S::Error: Into<BoxError> + 'static,
-    M: Carry<ResBody>,
+    M: Carry<S::Future>,
 {
     type Response = Response<M::Body>;
     type Error = Error;
@@ -56,7 +56,7 @@ where
         let Some(permits) = self.handle.permits() else {
             return ResponseFuture::running(self.inner.call(request), None, Hold::Head);
         };
-        match permits.try_acquire() {
+        match Permits::try_acquire(permits) {
             Some(permit) => {
                 ResponseFuture::running(self.inner.call(request), Some(permit), self.terms.hold)
             }
@@ -66,7 +66,7 @@ where
                 scope.set_sent(None);
                 let now = scope.now();
                 let own = Deadline::after(now, self.terms.wait);
-                let end = own.earlier(scope.deadline(&request));
+                let end = own.earlier(context::deadline(&request));
                 let kind = if end == own { ErrorKind::LimitReached } else { ErrorKind::Deadline };
                 if end.remaining(now).is_zero() {
                     // Gives back what was reserved for a call that is not made.
@@ -76,7 +76,7 @@ where
                 // The service that was readied is the one that will be called.
                 let fresh = self.inner.clone();
                 let ready = mem::replace(&mut self.inner, fresh);
-                let turn = Arc::clone(permits).acquire();
+                let turn = Permits::acquire(permits.hold());
                 ResponseFuture::waiting(ready, request, turn, self.terms.hold, end, kind)
             }
         }

@@ -6,7 +6,7 @@ use tower_service::Service;
 
 use super::future::ResponseFuture;
 use super::gate::Gate;
-use crate::context::Scope;
+use crate::context::{self, Scope};
 use crate::delayed::Delayed;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::observe;
@@ -50,7 +50,7 @@ where
                 // Gives back what was reserved for a call that is not made now.
                 self.inner = self.inner.clone();
                 let held = cooling.turn.saturating_duration_since(now);
-                let left = scope.deadline(&request).remaining(now);
+                let left = context::deadline(&request).remaining(now);
                 if held > self.gate.hold.min(left) {
                     let error = Error::new(ErrorKind::CoolingDown);
                     let error = error.with_retry_at(Some(cooling.turn));

@@ -26,11 +26,11 @@ impl<S, M> Deadlined<S, M> {
     }
 }
 
-impl<S, B, ResBody, M> Service<Request<B>> for Deadlined<S, M>
+impl<S, B, M> Service<Request<B>> for Deadlined<S, M>
 where
-    S: Service<Request<B>, Response = Response<ResBody>> + Clone,
+    S: Service<Request<B>> + Clone,
     S::Error: Into<BoxError> + 'static,
-    M: Carry<ResBody>,
+    M: Carry<S::Future>,
 {
     type Response = Response<M::Body>;
     type Error = Error;
@@ -45,8 +45,9 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let scope = Scope::call();
         let now = scope.now();
-        let end = Deadline::after(now, self.timeout).earlier(scope.earliest_deadline(&request));
-        if end.remaining(now).is_zero() {
+        let end = Deadline::after(now, self.timeout)
+            .earlier(scope.earliest_deadline(request.extensions()));
+        if end.has_passed(now) {
             scope.set_sent(None);
             // Gives back what was reserved for a call that is not made.
             self.inner = self.inner.clone();

@@ -79,8 +79,12 @@ impl Error {
     }
 
     pub(crate) fn with_report(mut self, report: Report) -> Self {
-        self.0.report = Some(report);
+        self.set_report(report);
         self
+    }
+
+    pub(crate) fn set_report(&mut self, report: Report) {
+        self.0.report = Some(report);
     }
 
     /// What refused or broke the call.

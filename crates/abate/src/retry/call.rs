@@ -1,41 +1,42 @@
 //! One call, carried: the session that decides, and the hands that do.
 
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
 use abate_core::budget::Grant;
 use abate_core::deadline::Deadline;
 use abate_core::outcome::{Fault, Outcome};
+use abate_core::safety::Safety;
 use abate_core::session::{Decision, Retry, Session, Stop, StopReason, Traits};
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response};
+use http::request::Parts;
+use http::{HeaderValue, Request};
 use http_body::Body;
 use tower_service::Service;
 
 use super::kept::Kept;
 use super::pause::{Pause, Prepared, Refusal};
-use super::shared::Shared;
-use crate::body::ReplayBody;
+use super::shared::{Shared, Terms};
+use crate::body::{ReplayBody, Slot};
 use crate::budget::BudgetHandle;
-use crate::context::{self, Attempt, Scope};
+use crate::context::{self, Attempt, AttemptGuard, Scope};
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::report::{Report, TriedResult};
 use crate::{clock, observe};
 
-pub(super) struct Call<S> {
-    shared: Arc<Shared<S>>,
+/// The state of a call, but for what is pinned; it lives in a [pool](super::pool).
+pub(super) struct Call {
     session: Session,
     traits: Traits,
-    kept: Option<Kept>,
-    /// What the layers below are to see.
+    kept: Kept,
+    /// What the layers below are to see: deadline and attempt. Of a call that a retry above makes, the
+    /// attempt is that one's.
     deadline: Deadline,
-    target: u64,
-    /// The attempt that this call is for a retry above, which does the retrying then.
-    above: Option<Attempt>,
+    attempt: Attempt,
+    /// Whether it is made below the retry of another call.
+    apart: bool,
     /// Whether the present attempt has left our own layers.
     sent: bool,
     /// What pays for the present attempt, until it is sent.
@@ -51,28 +52,87 @@ struct Past {
     waited: Duration,
 }
 
-impl<S> Call<S> {
-    pub(super) const fn new(
-        shared: Arc<Shared<S>>,
-        session: Session,
-        traits: Traits,
-        kept: Option<Kept>,
-        deadline: Deadline,
-        target: u64,
-        above: Option<Attempt>,
-    ) -> Self {
-        let (sent, grant, past) = (false, None, None);
-        Self { shared, session, traits, kept, deadline, target, above, sent, grant, past }
+impl Call {
+    /// Begins a call.
+    #[inline]
+    pub(super) fn begin(&mut self, terms: &Terms, session: Session, scope: &Scope, head: &Parts) {
+        self.deadline = scope.earliest_deadline(&head.extensions);
+        self.session = session;
+
+        let target = self.kept.keep_uri(head);
+        let around = Attempt::current();
+        let marked = head.extensions.get::<Attempt>().copied();
+        let above = [around, marked].into_iter().flatten().find(|it| it.has_target(target));
+        // A call that a layer below another retry makes of its own (a token fetch): what becomes of
+        // it is not the other's affair.
+        self.apart = around.is_some() && above.is_none();
+        self.attempt = above
+            .unwrap_or_else(|| Attempt::of(1, target, terms.budget.as_ref().map(BudgetHandle::id)));
+        let mark = head.extensions.get().copied();
+        self.traits = Traits {
+            safety: Safety::of(&head.method, &head.headers, mark),
+            replayable: false,
+            nested: above.is_some(),
+        };
+        if above.is_some() {
+            terms.stand_down();
+        }
     }
 
-    /// Sends an attempt through a service that is ready.
+    /// Whether another attempt may come to be made, for all that is known before the first.
     #[inline]
-    pub(super) fn send<B>(
+    pub(super) fn may_repeat(&self, terms: &Terms) -> bool {
+        terms.policy.attempts() > 1 && !self.traits.nested
+    }
+
+    /// Keeps what a repeat needs of a request, if it can be repeated.
+    #[inline]
+    pub(super) fn keep<B>(&mut self, head: &Parts, body: &ReplayBody<B>)
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        self.traits.replayable = self.kept.keep(head, body);
+    }
+
+    /// A call that has not begun.
+    pub(super) fn new(session: Session) -> Self {
+        Self {
+            session,
+            traits: Traits { safety: Safety::IfRefused, replayable: false, nested: false },
+            kept: Kept::new(),
+            deadline: Deadline::NEVER,
+            attempt: Attempt::new(1),
+            apart: false,
+            sent: false,
+            grant: None,
+            past: None,
+        }
+    }
+
+    /// The bytes of its request that were kept.
+    pub(super) const fn bytes(&self) -> usize {
+        self.kept.bytes()
+    }
+
+    /// Whether what becomes of it is no affair of the retry around it.
+    pub(super) const fn is_apart(&self) -> bool {
+        self.apart
+    }
+
+    /// Tells the layers below of an attempt that is about to be sent, until the guard goes;
+    /// [`note_sent`](Self::note_sent) hears of what became of it.
+    #[inline]
+    pub(super) fn hand_on(&self, scope: &Scope) -> AttemptGuard {
+        scope.set_sent(Some(scope.now()));
+        scope.set_attempt(self.deadline, self.attempt)
+    }
+
+    /// Sends another attempt, which `grant` pays for.
+    pub(super) fn send_again<S, B>(
         &mut self,
+        terms: &Terms,
         scope: &Scope,
-        service: &mut S,
-        request: Request<ReplayBody<B>>,
-        grant: Option<Grant>,
+        (mut service, request, grant): Prepared<S, B>,
     ) -> S::Future
     where
         S: Service<Request<ReplayBody<B>>>,
@@ -82,34 +142,26 @@ impl<S> Call<S> {
             past.waited = scope.now().saturating_duration_since(past.paused);
         }
         self.grant = grant;
-        let _deadline = scope.set_deadline(self.deadline);
-        let _attempt = scope.set_attempt(self.attempt());
-        scope.set_sent(Some(scope.now()));
-        let future = service.call(request);
-        self.note_sent(scope.sent());
-        future
+        let _attempt = self.hand_on(scope);
+        let attempt = service.call(request);
+        self.note_sent(terms, scope);
+        attempt
     }
 
     #[inline]
-    pub(super) fn poll_attempt<F: Future>(
-        &mut self,
-        scope: &Scope,
-        attempt: Pin<&mut F>,
-        cx: &mut Context<'_>,
-    ) -> Poll<F::Output> {
-        let _deadline = scope.set_deadline(self.deadline);
-        let _attempt = scope.set_attempt(self.attempt());
+    pub(super) fn poll_attempt(&mut self, terms: &Terms, scope: &Scope, poll: impl FnOnce()) {
+        let _attempt = scope.set_attempt(self.deadline, self.attempt);
         if self.sent {
-            return attempt.poll(cx);
+            return poll();
         }
         scope.set_sent(None);
-        let result = attempt.poll(cx);
-        self.note_sent(scope.sent());
-        result
+        poll();
+        self.note_sent(terms, scope);
     }
 
-    pub(super) fn poll_pause<B, ResBody>(
+    pub(super) fn poll_pause<S, B, ResBody>(
         &mut self,
+        shared: &Shared<S>,
         scope: &Scope,
         pause: Pin<&mut Pause<S, B, ResBody>>,
         cx: &mut Context<'_>,
@@ -120,14 +172,14 @@ impl<S> Call<S> {
         B: Body,
         ResBody: Body,
     {
-        let _deadline = scope.set_deadline(self.deadline);
-        let _attempt = scope.set_attempt(self.attempt());
-        pause.poll(cx, scope.now(), &self.session, || self.shared.fresh())
+        let _attempt = scope.set_attempt(self.deadline, self.attempt);
+        pause.poll(cx, scope.now(), &self.session, || shared.fresh())
     }
 
     #[inline]
     pub(super) fn decide(
         &mut self,
+        terms: &Terms,
         scope: &Scope,
         outcome: &Outcome<'_>,
         wall: impl FnOnce() -> SystemTime,
@@ -139,30 +191,24 @@ impl<S> Call<S> {
             Some(grant) => grant.sent(),
             None => {}
         }
-        let bounds = self.shared.terms.bounds(self.traits.nested);
+        let bounds = terms.bounds(self.traits.nested);
         self.session.decide(bounds, self.traits, outcome, scope.now(), wall)
     }
 
     /// The end of a call that succeeded.
     #[inline]
-    pub(super) fn succeed<B>(
-        &mut self,
-        scope: &Scope,
-        result: Result<Response<B>, Error>,
-    ) -> Result<Response<B>, Error> {
-        if self.past.is_none() { result } else { self.end(scope, result, None) }
+    pub(super) fn succeed<B>(&mut self, scope: &Scope, slot: &mut Slot<B>) {
+        if self.past.is_some() {
+            self.end(scope, slot, None);
+        }
     }
 
     /// The end of a call that did not succeed, and will not be tried again.
-    pub(super) fn fail<B>(
-        &mut self,
-        scope: &Scope,
-        result: Result<Response<B>, Error>,
-        stop: Stop,
-    ) -> Result<Response<B>, Error> {
+    #[cold]
+    pub(super) fn fail<B>(&mut self, scope: &Scope, slot: &mut Slot<B>, stop: Stop) {
         observe::malformed(stop.hint);
         observe::stopped(self.session.attempts(), stop.reason);
-        self.end(scope, result, Some(stop))
+        self.end(scope, slot, Some(stop));
     }
 
     /// The end of a call whose retry was not sent, after the wait for it.
@@ -182,65 +228,67 @@ impl<S> Call<S> {
         observe::malformed(retry.hint);
         observe::retry(self.session.attempts(), tried, retry.why, retry.after, retry.source);
         self.push(tried);
+        self.attempt = self.attempt.with_number(self.session.attempts().saturating_add(1));
         if let Some(past) = &mut self.past {
             past.paused = scope.now();
         }
     }
 
     /// The request once more, marked as a repeat.
-    pub(super) fn repeat<B>(&self) -> Option<Request<ReplayBody<B>>>
+    pub(super) fn repeat<B>(&self, terms: &Terms) -> Option<Request<ReplayBody<B>>>
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        let mut request = self.kept.as_ref()?.request()?;
-        self.mark(&mut request, true);
-        Some(request)
+        let (mut head, body) = self.kept.request()?.into_parts();
+        self.mark(terms, &mut head, true);
+        Some(Request::from_parts(head, body))
     }
 
     /// Tells those below which attempt it is, as far as they are to know.
     #[inline]
-    pub(super) fn mark<B: Body>(&self, request: &mut Request<ReplayBody<B>>, repeat: bool) {
-        let terms = &self.shared.terms;
-        if self.above.is_some() {
-            // Told by the retry above, in its own words.
-            return;
-        }
-        if repeat || terms.spawned {
-            request.extensions_mut().insert(self.attempt());
-        }
-        if terms.spawned && self.deadline != Deadline::NEVER {
-            request.extensions_mut().insert(self.deadline);
-        }
-        if let Some(name) = &terms.header {
-            let number = HeaderValue::from(self.attempt().number());
-            request.headers_mut().insert(name.clone(), number);
+    pub(super) fn mark(&self, terms: &Terms, head: &mut Parts, repeat: bool) {
+        // A call that a retry above makes is told of by that one, in its own words.
+        if (repeat || terms.marks()) && !self.traits.nested {
+            self.mark_as(terms, head, self.attempt);
         }
     }
 
-    fn end<B>(
-        &mut self,
-        scope: &Scope,
-        mut result: Result<Response<B>, Error>,
-        stop: Option<Stop>,
-    ) -> Result<Response<B>, Error> {
-        match &result {
-            Ok(response) => self.push(TriedResult::Status(response.status())),
-            Err(error) => match error.fault() {
-                // No attempts: refused by our own layers, or no longer wanted.
-                Fault::Local | Fault::Cancelled => {}
-                fault => self.push(TriedResult::Fault(fault)),
+    #[cold]
+    fn mark_as(&self, terms: &Terms, head: &mut Parts, attempt: Attempt) {
+        if attempt.number() > 1 || terms.spawned {
+            head.extensions.insert(attempt);
+        }
+        if terms.spawned && self.deadline != Deadline::NEVER {
+            head.extensions.insert(self.deadline);
+        }
+        if let Some(name) = &terms.header {
+            head.headers.insert(name.clone(), HeaderValue::from(attempt.number()));
+        }
+    }
+
+    fn end<B>(&mut self, scope: &Scope, slot: &mut Slot<B>, stop: Option<Stop>) {
+        let tried = match slot {
+            Poll::Ready(Ok(response)) => Some(TriedResult::Status(response.status())),
+            // No attempts: refused by our own layers, or no longer wanted.
+            Poll::Ready(Err(error)) => match error.fault() {
+                Fault::Local | Fault::Cancelled => None,
+                fault => Some(TriedResult::Fault(fault)),
             },
+            Poll::Pending => None,
+        };
+        if let Some(tried) = tried {
+            self.push(tried);
         }
         let mut report = self.past.take().map(|past| past.report).unwrap_or_default();
         let (reason, retry_at) =
             (stop.map(|stop| stop.reason), stop.and_then(|stop| stop.retry_at));
         report.end(self.elapsed(scope), reason, retry_at);
-        match &mut result {
-            Ok(response) => {
+        match slot {
+            Poll::Ready(Ok(response)) => {
                 response.extensions_mut().insert(report);
-                result
             }
-            Err(_) => result.map_err(|error| error.with_report(report)),
+            Poll::Ready(Err(error)) => error.set_report(report),
+            Poll::Pending => {}
         }
     }
 
@@ -253,31 +301,32 @@ impl<S> Call<S> {
         past.report.push(tried, past.waited);
     }
 
-    fn note_sent(&mut self, sent: Option<Instant>) {
-        self.sent = sent.is_some();
-        if let Some(at) = sent {
-            self.session.sent(self.shared.terms.bounds(self.traits.nested).budget, at);
+    /// Notes whether the attempt has left the layers below.
+    #[inline]
+    pub(super) fn note_sent(&mut self, terms: &Terms, scope: &Scope) {
+        self.sent = false;
+        if let Some(at) = scope.sent() {
+            self.sent = true;
+            self.session.sent(terms.bounds(self.traits.nested).budget, at);
             if let Some(grant) = self.grant.take() {
                 grant.sent();
             }
         }
     }
 
-    fn attempt(&self) -> Attempt {
-        if let Some(above) = self.above {
-            return above;
+    /// The call is over: tells how it went to whoever ended it, and gives back what it holds.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.kept.clear();
+        self.sent = false;
+        if self.grant.is_some() || self.past.is_some() {
+            self.break_off();
         }
-        let budget = self.shared.terms.budget.as_ref().map(BudgetHandle::id);
-        Attempt::of(self.session.attempts().saturating_add(1), self.target, budget)
     }
 
-    fn elapsed(&self, scope: &Scope) -> Duration {
-        scope.now().saturating_duration_since(self.session.started())
-    }
-}
-
-impl<S> Drop for Call<S> {
-    fn drop(&mut self) {
+    #[cold]
+    fn break_off(&mut self) {
+        self.grant = None;
         if let Some(past) = self.past.take() {
             let started = self.session.started();
             context::leave_report(|| {
@@ -288,9 +337,13 @@ impl<S> Drop for Call<S> {
             });
         }
     }
+
+    fn elapsed(&self, scope: &Scope) -> Duration {
+        scope.now().saturating_duration_since(self.session.started())
+    }
 }
 
-impl<S> fmt::Debug for Call<S> {
+impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
             .field("session", &self.session)

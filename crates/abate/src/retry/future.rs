@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use abate_core::outcome::Outcome;
 use abate_core::session::{Decision, Retry, Stop, StopReason};
+use abate_core::striped::Stripe;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
@@ -15,7 +17,9 @@ use tower_service::Service;
 
 use super::call::Call;
 use super::pause::Pause;
-use crate::body::ReplayBody;
+use super::pool::Pooled;
+use super::shared::{Shared, Terms};
+use crate::body::{Answer, Pass, Relay, ReplayBody, Slot, poll_answer};
 use crate::clock;
 use crate::context::Scope;
 use crate::error::{BoxError, Error};
@@ -28,16 +32,16 @@ use crate::report::TriedResult;
 /// Dropping it drops the attempt under way and whatever the layers below hold for it; a retry that
 /// was granted and not sent gives back its token and its slot.
 #[pin_project]
-pub struct ResponseFuture<S, B, ResBody>
+pub struct ResponseFuture<S, B, M = Pass>
 where
     S: Service<Request<ReplayBody<B>>>,
     B: Body,
+    M: Relay<S::Future>,
 {
     #[pin]
-    state: State<S::Future, S, B, ResBody>,
-    call: Call<S>,
-    /// Whether it is made below the retry of another call.
-    apart: bool,
+    state: State<S::Future, S, B, M::Body>,
+    call: Pooled,
+    shared: Stripe<Shared<S>>,
 }
 
 #[pin_project(project = StateProj)]
@@ -47,46 +51,61 @@ enum State<F, S, B: Body, ResBody> {
     Pause(Pin<Box<Pause<S, B, ResBody>>>),
 }
 
-impl<S, B, ResBody> ResponseFuture<S, B, ResBody>
+impl<S, B, M> ResponseFuture<S, B, M>
 where
     S: Service<Request<ReplayBody<B>>>,
     B: Body,
+    M: Relay<S::Future>,
 {
-    pub(super) const fn new(attempt: S::Future, call: Call<S>, apart: bool) -> Self {
-        Self { state: State::Attempt(attempt), call, apart }
+    #[inline]
+    pub(super) const fn new(attempt: S::Future, call: Pooled, shared: Stripe<Shared<S>>) -> Self {
+        Self { state: State::Attempt(attempt), call, shared }
     }
 }
 
-impl<S, B, ResBody> Future for ResponseFuture<S, B, ResBody>
+impl<S, B, M> Answer for ResponseFuture<S, B, M>
 where
-    S: Service<Request<ReplayBody<B>>, Response = Response<ResBody>> + Clone,
+    S: Service<Request<ReplayBody<B>>> + Clone,
     S::Error: Into<BoxError> + 'static,
     B: Body<Data = Bytes> + Unpin,
-    ResBody: Body,
+    M: Relay<S::Future>,
 {
-    type Output = Result<Response<ResBody>, Error>;
+    type Body = M::Body;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let scope = Scope::poll();
+    fn poll_into(self: Pin<&mut Self>, cx: &mut Context<'_>, slot: &mut Slot<M::Body>) {
         let mut this = self.project();
-        let _sent = scope.keep_sent(*this.apart);
+        let Some(call) = this.call.get() else { return };
+        let terms = &this.shared.terms;
+        let scope = Scope::poll();
+        let _sent = scope.keep_sent(call.is_apart());
         loop {
             let next = match this.state.as_mut().project() {
                 StateProj::Attempt(attempt) => {
-                    let result = ready!(this.call.poll_attempt(&scope, attempt, cx));
-                    match after(this.call, &scope, result.map_err(Error::from_inner)) {
-                        Next::End(result) => return Poll::Ready(result),
-                        Next::Pause(pause) => State::Pause(pause),
+                    call.poll_attempt(terms, &scope, || M::poll_into(attempt, cx, slot));
+                    let outcome = match &*slot {
+                        Poll::Ready(Ok(response)) => Outcome::of(response),
+                        Poll::Ready(Err(error)) => Outcome::Fault(error.fault()),
+                        Poll::Pending => return,
+                    };
+                    match call.decide(terms, &scope, &outcome, clock::wall) {
+                        Decision::Done => return call.succeed(&scope, slot),
+                        Decision::Stop(stop) => return call.fail(&scope, slot, stop),
+                        Decision::Retry(retry) => match pause(call, terms, &scope, retry, slot) {
+                            Some(pause) => State::Pause(pause),
+                            None => return,
+                        },
                     }
                 }
                 StateProj::Pause(pause) => {
-                    match ready!(this.call.poll_pause(&scope, pause.as_mut(), cx)) {
-                        Ok((mut service, request, grant)) => {
-                            State::Attempt(this.call.send(&scope, &mut service, request, grant))
+                    match call.poll_pause(this.shared, &scope, pause.as_mut(), cx) {
+                        Poll::Pending => return,
+                        Poll::Ready(Ok(prepared)) => {
+                            State::Attempt(call.send_again(terms, &scope, prepared))
                         }
-                        Err(refusal) => {
-                            return Poll::Ready(Err(this.call.end_unsent(&scope, refusal)));
+                        Poll::Ready(Err(refusal)) => {
+                            *slot = Poll::Ready(Err(call.end_unsent(&scope, refusal)));
+                            return;
                         }
                     }
                 }
@@ -96,58 +115,57 @@ where
     }
 }
 
-enum Next<S, B: Body, ResBody> {
-    End(Result<Response<ResBody>, Error>),
-    Pause(Pin<Box<Pause<S, B, ResBody>>>),
-}
-
-/// What follows an attempt. A success at once is the short way through.
-fn after<S, B, ResBody>(
-    call: &mut Call<S>,
-    scope: &Scope,
-    result: Result<Response<ResBody>, Error>,
-) -> Next<S, B, ResBody>
+impl<S, B, M> Future for ResponseFuture<S, B, M>
 where
+    S: Service<Request<ReplayBody<B>>> + Clone,
+    S::Error: Into<BoxError> + 'static,
     B: Body<Data = Bytes> + Unpin,
+    M: Relay<S::Future>,
 {
-    let outcome = match &result {
-        Ok(response) => Outcome::of(response),
-        Err(error) => Outcome::Fault(error.fault()),
-    };
-    match call.decide(scope, &outcome, clock::wall) {
-        Decision::Done => Next::End(call.succeed(scope, result)),
-        Decision::Retry(retry) => pause(call, scope, retry, result),
-        Decision::Stop(stop) => Next::End(call.fail(scope, result, stop)),
+    type Output = Result<Response<M::Body>, Error>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        poll_answer(self, cx)
     }
 }
 
+/// The pause before another attempt, which takes the answer; or, if there can be none after all, the
+/// end of the call.
 #[cold]
 fn pause<S, B, ResBody>(
-    call: &mut Call<S>,
+    call: &mut Call,
+    terms: &Terms,
     scope: &Scope,
     retry: Retry,
-    result: Result<Response<ResBody>, Error>,
-) -> Next<S, B, ResBody>
+    slot: &mut Slot<ResBody>,
+) -> Option<Pin<Box<Pause<S, B, ResBody>>>>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let Some(request) = call.repeat() else {
-        // Cannot be: what was a valid head once is one again.
-        let reason = StopReason::BodyNotReplayable;
-        return Next::End(call.fail(scope, result, Stop::because(reason)));
-    };
-    let (tried, discarded) = match result {
-        Ok(response) => (TriedResult::Status(response.status()), Some(response.into_body())),
-        Err(error) => (TriedResult::Fault(error.fault()), None),
+    let tried = match &*slot {
+        Poll::Ready(Ok(response)) => TriedResult::Status(response.status()),
+        Poll::Ready(Err(error)) => TriedResult::Fault(error.fault()),
+        Poll::Pending => return None,
     };
     call.note_retry(scope, tried, &retry);
-    Next::Pause(Box::pin(Pause::new(scope.now(), retry, request, discarded)))
+    let Some(request) = call.repeat(terms) else {
+        // Cannot be: what was a valid head once is one again.
+        call.fail(scope, slot, Stop::because(StopReason::BodyNotReplayable));
+        return None;
+    };
+    let discarded = match mem::replace(slot, Poll::Pending) {
+        Poll::Ready(Ok(response)) => Some(response.into_body()),
+        _ => None,
+    };
+    Some(Box::pin(Pause::new(scope.now(), retry, request, discarded)))
 }
 
-impl<S, B, ResBody> fmt::Debug for ResponseFuture<S, B, ResBody>
+impl<S, B, M> fmt::Debug for ResponseFuture<S, B, M>
 where
     S: Service<Request<ReplayBody<B>>>,
     B: Body,
+    M: Relay<S::Future>,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {

@@ -5,68 +5,32 @@
 //! head, and a small body, are written flat into a buffer of the thread's pool instead, and only a
 //! repeat builds a request out of it.
 
-use std::cell::RefCell;
 use std::fmt;
+use std::hash::Hasher;
 
-use bytes::{BufMut, Bytes};
+use bytes::Bytes;
+use http::header::HOST;
+use http::request::Parts;
 use http::uri::{self, Authority, PathAndQuery, Scheme};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use http_body::Body;
+use rustc_hash::FxHasher;
 
 use crate::body::ReplayBody;
+use crate::context::Target;
 
 /// A body up to this length is copied, which is cheaper than the allocation that sharing it may
 /// need; a longer one is shared.
 const COPIED: usize = 4 * 1024;
 
-/// The bytes that a thread keeps for reuse, and the largest buffer that is worth it.
-const POOLED: usize = 1024 * 1024;
-const LARGEST_POOLED: usize = 64 * 1024;
-
 /// What a new buffer has room for: the head of a usual request, and some body.
 const USUAL: usize = 1024;
 
-thread_local! {
-    static POOL: RefCell<Pool> = const { RefCell::new(Pool { buffers: Vec::new(), bytes: 0 }) };
-}
-
-struct Pool {
-    buffers: Vec<Vec<u8>>,
-    bytes: usize,
-}
-
-impl Pool {
-    /// An empty buffer. A thread that is ending has no pool any more.
-    fn take() -> Vec<u8> {
-        let take = |pool: &RefCell<Self>| {
-            let pool = &mut *pool.borrow_mut();
-            let buffer = pool.buffers.pop()?;
-            pool.bytes -= buffer.capacity();
-            Some(buffer)
-        };
-        POOL.try_with(take).ok().flatten().unwrap_or_else(|| Vec::with_capacity(USUAL))
-    }
-
-    fn give_back(mut buffer: Vec<u8>) {
-        if buffer.capacity() > LARGEST_POOLED {
-            return;
-        }
-        let _ = POOL.try_with(|pool| {
-            let pool = &mut *pool.borrow_mut();
-            if pool.bytes + buffer.capacity() <= POOLED {
-                buffer.clear();
-                pool.bytes += buffer.capacity();
-                pool.buffers.push(buffer);
-            }
-        });
-    }
-}
-
-/// A request that can be sent again.
+/// A request that can be sent again, in memory that is used again.
 pub(super) struct Kept {
     method: Method,
     version: Version,
-    extensions: Option<Extensions>,
+    extensions: Extensions,
     /// The URI, the headers, and the body if it was copied.
     flat: Vec<u8>,
     uri: FlatUri,
@@ -75,35 +39,72 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Keeps what is needed of `request`; `None` when its body can be sent only once.
-    pub(super) fn of<B>(request: &Request<ReplayBody<B>>) -> Option<Self>
+    pub(super) fn new() -> Self {
+        Self {
+            method: Method::GET,
+            version: Version::HTTP_11,
+            extensions: Extensions::new(),
+            flat: Vec::with_capacity(USUAL),
+            uri: FlatUri::default(),
+            head: 0,
+            shared: None,
+        }
+    }
+
+    /// The bytes of memory that it keeps for what it holds.
+    pub(super) const fn bytes(&self) -> usize {
+        self.flat.capacity()
+    }
+
+    /// Lets go of all that belongs to others.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.method = Method::GET;
+        if !self.extensions.is_empty() {
+            self.extensions = Extensions::new();
+        }
+        self.flat.clear();
+        self.shared = None;
+    }
+
+    /// Keeps the URI of a request, and returns what tells whether two requests mean the same thing to
+    /// a retry: a hash of method, authority (or `Host`) and path.
+    #[inline]
+    pub(super) fn keep_uri(&mut self, head: &Parts) -> Target {
+        self.uri = FlatUri::write(&head.uri, &mut self.flat);
+        let mut hasher = FxHasher::default();
+        hasher.write(head.method.as_str().as_bytes());
+        let path = self.uri.authority + head.uri.path().len();
+        hasher.write(self.flat.get(..path).unwrap_or(&self.flat));
+        if self.uri.authority == 0
+            && let Some(host) = head.headers.get(HOST)
+        {
+            hasher.write(host.as_bytes());
+        }
+        Target::MIN | hasher.finish()
+    }
+
+    /// Keeps what else is needed of a request; false when its body can be sent only once.
+    #[inline]
+    pub(super) fn keep<B>(&mut self, head: &Parts, body: &ReplayBody<B>) -> bool
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        let data = request.body().data()?;
-        let mut flat = Pool::take();
-        let uri = FlatUri::write(request.uri(), &mut flat);
-        for (name, value) in request.headers() {
-            write_header(name, value, &mut flat);
+        let Some(data) = body.data() else { return false };
+        for (name, value) in &head.headers {
+            write_header(name, value, &mut self.flat);
         }
-        let head = flat.len();
-        let shared = match data {
-            Some(data) if data.len() <= COPIED => {
-                flat.extend_from_slice(data);
-                None
-            }
-            data => data.cloned(),
-        };
-        let extensions = request.extensions();
-        Some(Self {
-            method: request.method().clone(),
-            version: request.version(),
-            extensions: (!extensions.is_empty()).then(|| extensions.clone()),
-            flat,
-            uri,
-            head,
-            shared,
-        })
+        self.head = self.flat.len();
+        match data {
+            Some(data) if data.len() <= COPIED => self.flat.extend_from_slice(data),
+            data => self.shared = data.cloned(),
+        }
+        self.method = head.method.clone();
+        self.version = head.version;
+        if !head.extensions.is_empty() {
+            self.extensions = head.extensions.clone();
+        }
+        true
     }
 
     /// The request once more. `None` would mean that a URI or a header which was valid is not.
@@ -122,16 +123,8 @@ impl Kept {
         *request.version_mut() = self.version;
         *request.uri_mut() = self.uri.read(&self.flat)?;
         *request.headers_mut() = read_headers(&self.flat[self.uri.end..self.head])?;
-        if let Some(extensions) = &self.extensions {
-            *request.extensions_mut() = extensions.clone();
-        }
+        *request.extensions_mut() = self.extensions.clone();
         Some(request)
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        Pool::give_back(std::mem::take(&mut self.flat));
     }
 }
 
@@ -145,36 +138,32 @@ impl fmt::Debug for Kept {
     }
 }
 
-/// Where the parts of a URI end. They are kept apart, since not every URI that can be made of
-/// parts can be parsed from one text: `OPTIONS *` has an authority and the path `*`.
-#[derive(Debug, Clone, Copy)]
+/// A URI whose text is at the beginning of the flat bytes. Its parts are kept apart, since not every
+/// URI that can be made of parts can be parsed from one text: `OPTIONS *` has an authority and the
+/// path `*`.
+#[derive(Debug, Default)]
 struct FlatUri {
-    scheme: usize,
+    /// Not as text: of those in use, only a scheme of someone's own needs memory.
+    scheme: Option<Scheme>,
     authority: usize,
     end: usize,
 }
 
 impl FlatUri {
+    #[inline]
     fn write(uri: &Uri, flat: &mut Vec<u8>) -> Self {
-        let mut write = |part: Option<&str>| {
-            flat.extend_from_slice(part.unwrap_or_default().as_bytes());
-            flat.len()
-        };
-        Self {
-            scheme: write(uri.scheme_str()),
-            authority: write(uri.authority().map(Authority::as_str)),
-            end: write(uri.path_and_query().map(PathAndQuery::as_str)),
-        }
+        let authority = uri.authority().map_or("", Authority::as_str).as_bytes();
+        let path = uri.path_and_query().map_or("", PathAndQuery::as_str).as_bytes();
+        flat.extend_from_slice(authority);
+        flat.extend_from_slice(path);
+        Self { scheme: uri.scheme().cloned(), authority: authority.len(), end: flat.len() }
     }
 
     fn read(&self, flat: &[u8]) -> Option<Uri> {
         let mut parts = uri::Parts::default();
-        if self.scheme > 0 {
-            parts.scheme = Some(Scheme::try_from(&flat[..self.scheme]).ok()?);
-        }
-        if self.authority > self.scheme {
-            let authority = &flat[self.scheme..self.authority];
-            parts.authority = Some(Authority::try_from(authority).ok()?);
+        parts.scheme.clone_from(&self.scheme);
+        if self.authority > 0 {
+            parts.authority = Some(Authority::try_from(&flat[..self.authority]).ok()?);
         }
         if self.end > self.authority {
             let path = &flat[self.authority..self.end];
@@ -184,37 +173,33 @@ impl FlatUri {
     }
 }
 
+/// Of the word before each header, the bit that tells that its value is sensitive. Below it is the
+/// length of the name (`http` limits it to 64 KiB), and in the lower half that of the value (one of
+/// 4 GiB would have been refused by every peer).
+const SENSITIVE: u64 = 1 << 63;
+
+#[inline]
 fn write_header(name: &HeaderName, value: &HeaderValue, flat: &mut Vec<u8>) {
-    let name = name.as_str().as_bytes();
-    // Neither length can exceed 32 bits: `http` limits names to 64 KiB, and a value of 4 GiB would
-    // have been refused by every peer.
-    flat.put_u32_ne(name.len() as u32);
-    flat.put_u32_ne(value.len() as u32);
-    flat.push(u8::from(value.is_sensitive()));
+    let (name, text) = (name.as_str().as_bytes(), value.as_bytes());
+    let sensitive = if value.is_sensitive() { SENSITIVE } else { 0 };
+    let word = sensitive | ((name.len() as u64) << 32) | u64::from(text.len() as u32);
+    flat.extend_from_slice(&word.to_ne_bytes());
     flat.extend_from_slice(name);
-    flat.extend_from_slice(value.as_bytes());
+    flat.extend_from_slice(text);
 }
 
 fn read_headers(mut flat: &[u8]) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
-    while !flat.is_empty() {
-        let name = length(&mut flat)?;
-        let value = length(&mut flat)?;
-        let (sensitive, rest) = flat.split_first()?;
-        let (name, rest) = rest.split_at_checked(name)?;
-        let (value, rest) = rest.split_at_checked(value)?;
+    while let Some((word, rest)) = flat.split_first_chunk() {
+        let word = u64::from_ne_bytes(*word);
+        let (name, rest) = rest.split_at_checked((word & !SENSITIVE) as usize >> 32)?;
+        let (value, rest) = rest.split_at_checked(word as u32 as usize)?;
         let mut value = HeaderValue::from_bytes(value).ok()?;
-        value.set_sensitive(*sensitive != 0);
+        value.set_sensitive(word & SENSITIVE != 0);
         headers.append(HeaderName::from_bytes(name).ok()?, value);
         flat = rest;
     }
     Some(headers)
-}
-
-fn length(flat: &mut &[u8]) -> Option<usize> {
-    let (length, rest) = flat.split_first_chunk()?;
-    *flat = rest;
-    usize::try_from(u32::from_ne_bytes(*length)).ok()
 }
 
 #[cfg(test)]
@@ -224,11 +209,21 @@ mod tests {
 
     use super::*;
 
+    fn kept<B>(request: Request<B>) -> Option<Kept>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        let mut kept = Kept::new();
+        let (head, body) = request.into_parts();
+        kept.keep_uri(&head);
+        kept.keep(&head, &ReplayBody::new(body)).then_some(kept)
+    }
+
     fn round<B>(request: Request<B>) -> Option<Request<ReplayBody<B>>>
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        Kept::of(&request.map(ReplayBody::new))?.request()
+        kept(request)?.request()
     }
 
     fn get(uri: &str) -> Request<Empty<Bytes>> {
@@ -303,7 +298,7 @@ mod tests {
     fn a_secret_is_not_in_its_debug_form() {
         let mut request = get("http://a/");
         request.headers_mut().insert("authorization", HeaderValue::from_static("hunter2"));
-        let kept = Kept::of(&request.map(ReplayBody::new)).unwrap();
+        let kept = kept(request).unwrap();
         assert!(!format!("{kept:?}").contains("hunter2"));
     }
 

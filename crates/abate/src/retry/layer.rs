@@ -1,5 +1,6 @@
 use std::borrow::Borrow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use abate_core::policy::Policy;
@@ -9,6 +10,7 @@ use tower_layer::Layer;
 
 use super::Retry;
 use super::shared::Terms;
+use crate::body::{Merge, Pass};
 use crate::budget::BudgetHandle;
 
 /// Tries again what failed in passing; see the [module](crate::retry).
@@ -19,9 +21,9 @@ use crate::budget::BudgetHandle;
 /// `Retry<…>` has no method `ready`, or is no `Service<_>`).
 ///
 /// Clones of the layer, and everything it is laid over, share one budget.
-#[derive(Clone)]
-pub struct RetryLayer {
+pub struct RetryLayer<M = Pass> {
     terms: Arc<Terms>,
+    relay: PhantomData<fn() -> M>,
 }
 
 impl RetryLayer {
@@ -33,6 +35,12 @@ impl RetryLayer {
         Self::of(Terms::new(policy, budget, Seed::random()))
     }
 
+    pub(crate) fn merging(self) -> RetryLayer<Merge> {
+        RetryLayer { terms: self.terms, relay: PhantomData }
+    }
+}
+
+impl<M> RetryLayer<M> {
     /// Pays for retries from `budget`, which other layers may share.
     #[must_use]
     pub fn with_budget(self, budget: BudgetHandle) -> Self {
@@ -76,7 +84,7 @@ impl RetryLayer {
     }
 
     fn of(terms: Terms) -> Self {
-        Self { terms: Arc::new(terms) }
+        Self { terms: Arc::new(terms), relay: PhantomData }
     }
 
     fn changed(self, change: impl FnOnce(&mut Terms)) -> Self {
@@ -84,15 +92,21 @@ impl RetryLayer {
     }
 }
 
-impl<S: Clone> Layer<S> for RetryLayer {
-    type Service = Retry<S>;
+impl<S: Clone, M> Layer<S> for RetryLayer<M> {
+    type Service = Retry<S, M>;
 
-    fn layer(&self, inner: S) -> Retry<S> {
+    fn layer(&self, inner: S) -> Retry<S, M> {
         Retry::new(inner, Arc::clone(&self.terms))
     }
 }
 
-impl fmt::Debug for RetryLayer {
+impl<M> Clone for RetryLayer<M> {
+    fn clone(&self) -> Self {
+        Self { terms: Arc::clone(&self.terms), relay: PhantomData }
+    }
+}
+
+impl<M> fmt::Debug for RetryLayer<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RetryLayer").field("terms", &self.terms).finish()
     }

@@ -57,6 +57,7 @@ pub mod future;
 mod kept;
 mod layer;
 mod pause;
+mod pool;
 mod service;
 mod shared;
 

@@ -1,21 +1,21 @@
 //! Between two attempts: drain what was discarded, wait, take a slot, get a service ready.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use abate_core::budget::Grant;
+use abate_core::deadline::Deadline;
 use abate_core::session::{Retry, Session, StopReason};
 use bytes::Buf;
 use http::Request;
 use http_body::Body;
 use pin_project::pin_project;
-use tokio::time::{Sleep, sleep_until};
 use tower_service::Service;
 
 use crate::body::ReplayBody;
 use crate::error::{BoxError, Error};
+use crate::timer::Timer;
 
 /// A discarded response is read for this long, or this far, so that its connection can be used
 /// again; beyond that a new connection is the cheaper one.
@@ -25,8 +25,7 @@ const DRAIN_BYTES: usize = 64 * 1024;
 #[pin_project]
 pub(super) struct Pause<S, B: Body, ResBody> {
     step: Step,
-    #[pin]
-    timer: Sleep,
+    timer: Timer,
     #[pin]
     discarded: Option<ResBody>,
     drained: usize,
@@ -70,7 +69,7 @@ impl<S, B: Body, ResBody> Pause<S, B, ResBody> {
         };
         Self {
             step,
-            timer: sleep_until(first.into()),
+            timer: Timer::new(Deadline::at(first)),
             discarded,
             drained: 0,
             wake,
@@ -124,14 +123,14 @@ impl<S, B: Body, ResBody> Pause<S, B, ResBody> {
                 Step::Drain => {
                     let drained = poll_drain(this.discarded.as_mut(), this.drained, cx);
                     if drained.is_pending() {
-                        ready!(this.timer.as_mut().poll(cx));
+                        ready!(poll_timer(this.timer, now, cx));
                     }
                     this.discarded.set(None);
-                    this.timer.as_mut().reset((*this.wake).into());
+                    this.timer.reset(Deadline::at(*this.wake));
                     *this.step = Step::Wait;
                 }
                 Step::Wait => {
-                    ready!(this.timer.as_mut().poll(cx));
+                    ready!(poll_timer(this.timer, now, cx));
                     let slot = match this.grant.as_mut() {
                         Some(grant) => grant.slot(now, deadline.remaining(now)),
                         None => Ok(Duration::ZERO),
@@ -139,14 +138,14 @@ impl<S, B: Body, ResBody> Pause<S, B, ResBody> {
                     *this.step = match slot {
                         Ok(Duration::ZERO) => Step::Ready,
                         Ok(wait) => {
-                            this.timer.as_mut().reset((now + wait).into());
+                            this.timer.reset(Deadline::after(now, wait));
                             Step::Slot
                         }
                         Err(denied) => return Poll::Ready(Err(Refusal::Stopped(denied.into()))),
                     };
                 }
                 Step::Slot => {
-                    ready!(this.timer.as_mut().poll(cx));
+                    ready!(poll_timer(this.timer, now, cx));
                     *this.step = Step::Ready;
                 }
                 Step::Ready => {
@@ -159,13 +158,17 @@ impl<S, B: Body, ResBody> Pause<S, B, ResBody> {
                         let ready = ready.map_err(Error::from_inner);
                         return Poll::Ready(ready.map_err(Refusal::NotReady));
                     }
-                    let Some(end) = deadline.instant() else { return Poll::Pending };
-                    this.timer.as_mut().reset(end.into());
-                    ready!(this.timer.as_mut().poll(cx));
+                    this.timer.reset(deadline);
+                    ready!(this.timer.poll(cx));
                 }
             }
         }
     }
+}
+
+/// Does not go to the timer, which would take up to a millisecond, for a moment that has come.
+fn poll_timer(timer: &mut Timer, now: Instant, cx: &mut Context<'_>) -> Poll<()> {
+    if timer.end().has_passed(now) { Poll::Ready(()) } else { timer.poll(cx) }
 }
 
 /// Reads on until the end, the limit, or an error: all of them are the end of draining.

@@ -1,48 +1,47 @@
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use abate_core::safety::Safety;
-use abate_core::session::{Session, Traits};
+use abate_core::session::Session;
+use abate_core::striped::Striped;
 use bytes::Bytes;
-use http::header::HOST;
-use http::{HeaderValue, Request, Response};
+use http::{Request, Response};
 use http_body::Body;
-use rustc_hash::FxHasher;
 use tower_service::Service;
 
 use super::call::Call;
 use super::future::ResponseFuture;
-use super::kept::Kept;
+use super::pool::Pooled;
 use super::shared::{Shared, Terms};
-use crate::body::ReplayBody;
-use crate::context::{Attempt, Scope};
+use crate::body::{Pass, Relay, ReplayBody};
+use crate::context::Scope;
 use crate::error::{BoxError, Error};
 
 /// The service of [`RetryLayer`](super::RetryLayer).
-pub struct Retry<S> {
+pub struct Retry<S, M = Pass> {
     inner: S,
-    shared: Arc<Shared<S>>,
+    shared: Striped<Shared<S>>,
+    relay: PhantomData<fn() -> M>,
 }
 
-impl<S: Clone> Retry<S> {
+impl<S: Clone, M> Retry<S, M> {
     pub(super) fn new(inner: S, terms: Arc<Terms>) -> Self {
-        let shared = Arc::new(Shared::new(terms, inner.clone()));
-        Self { inner, shared }
+        let shared = Striped::new(Shared::new(terms, inner.clone()));
+        Self { inner, shared, relay: PhantomData }
     }
 }
 
-impl<S, B, ResBody> Service<Request<B>> for Retry<S>
+impl<S, B, M> Service<Request<B>> for Retry<S, M>
 where
-    S: Service<Request<ReplayBody<B>>, Response = Response<ResBody>> + Clone,
+    S: Service<Request<ReplayBody<B>>> + Clone,
     S::Error: Into<BoxError> + 'static,
     B: Body<Data = Bytes> + Unpin,
-    ResBody: Body,
+    M: Relay<S::Future>,
 {
-    type Response = Response<ResBody>;
+    type Response = Response<M::Body>;
     type Error = Error;
-    type Future = ResponseFuture<S, B, ResBody>;
+    type Future = ResponseFuture<S, B, M>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
@@ -52,62 +51,32 @@ where
     #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let scope = Scope::call();
-        let target = target(&request);
         let terms = &self.shared.terms;
-        let now = scope.now();
-
-        let deadline = scope.earliest_deadline(&request);
-        let safety =
-            Safety::of(request.method(), request.headers(), request.extensions().get().copied());
-        let around = Attempt::current();
-        let marked = request.extensions().get::<Attempt>().copied();
-        let above = [around, marked].into_iter().flatten().find(|it| it.has_target(target));
-        let retries = terms.policy.attempts() > 1 && above.is_none();
-
-        let (mut request, kept) = if retries {
-            let request = request.map(ReplayBody::new);
-            let kept = Kept::of(&request);
-            (request, kept)
-        } else {
-            if above.is_some() {
-                terms.stand_down();
-            }
-            (request.map(ReplayBody::once), None)
-        };
-        let traits = Traits { safety, replayable: kept.is_some(), nested: above.is_some() };
-        let session = Session::new(&terms.policy, deadline, now);
-        let shared = Arc::clone(&self.shared);
-        let mut call = Call::new(shared, session, traits, kept, deadline, target, above);
-        call.mark(&mut request, false);
-        // A call that a layer below another retry makes of its own (a token fetch): what becomes of
-        // it is not the other's affair.
-        let apart = around.is_some() && above.is_none();
-        let _sent = scope.keep_sent(apart);
-        let inner = call.send(&scope, &mut self.inner, request, None);
-        ResponseFuture::new(inner, call, apart)
+        let (mut head, body) = request.into_parts();
+        let session =
+            Session::new(&terms.policy, scope.earliest_deadline(&head.extensions), scope.now());
+        let mut call = Pooled::take(|| Call::new(session.clone()));
+        call.begin(terms, session, &scope, &head);
+        let repeats = call.may_repeat(terms);
+        let body = if repeats { ReplayBody::new(body) } else { ReplayBody::once(body) };
+        call.keep(&head, &body);
+        call.mark(terms, &mut head, false);
+        let _sent = scope.keep_sent(call.is_apart());
+        let _attempt = call.hand_on(&scope);
+        let attempt = self.inner.call(Request::from_parts(head, body));
+        call.note_sent(terms, &scope);
+        ResponseFuture::new(attempt, Pooled::new(call), self.shared.hold())
     }
 }
 
-/// Tells whether two requests mean the same thing to a retry: method, authority (or `Host`) and
-/// path.
-fn target<B>(request: &Request<B>) -> u64 {
-    let mut hasher = FxHasher::default();
-    request.method().as_str().hash(&mut hasher);
-    match request.uri().authority() {
-        Some(authority) => authority.as_str().as_bytes().hash(&mut hasher),
-        None => request.headers().get(HOST).map(HeaderValue::as_bytes).hash(&mut hasher),
-    }
-    request.uri().path().hash(&mut hasher);
-    hasher.finish()
-}
-
-impl<S: Clone> Clone for Retry<S> {
+impl<S: Clone, M> Clone for Retry<S, M> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared) }
+        let (inner, shared) = (self.inner.clone(), self.shared.clone());
+        Self { inner, shared, relay: PhantomData }
     }
 }
 
-impl<S: fmt::Debug> fmt::Debug for Retry<S> {
+impl<S: fmt::Debug, M> fmt::Debug for Retry<S, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Retry").field("inner", &self.inner).field("shared", &self.shared).finish()
     }

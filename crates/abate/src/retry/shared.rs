@@ -43,6 +43,11 @@ impl Terms {
         terms
     }
 
+    /// Whether first attempts are marked as well.
+    pub(super) const fn marks(&self) -> bool {
+        self.spawned || self.header.is_some()
+    }
+
     /// Says, the first time, that a retry above does the retrying.
     pub(super) fn stand_down(&self) {
         self.stood_down.call_once(observe::stood_down);

@@ -1,16 +1,18 @@
 //! The future of a response whose `Retry-After` is published.
 
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use abate_core::retry_after::{Hint, HintSources};
 use http::Response;
 use pin_project::pin_project;
 
+use crate::body::{Answer, Pass, Relay, Slot, poll_answer};
 use crate::context::Attempt;
-use crate::error::{BoxError, Error};
+use crate::error::Error;
 use crate::{clock, observe};
 
 /// The future of [`RetryAfter`](super::RetryAfter).
@@ -20,35 +22,41 @@ use crate::{clock, observe};
 /// Dropping it drops the call.
 #[pin_project]
 #[derive(Debug)]
-pub struct ResponseFuture<F> {
+pub struct ResponseFuture<F, M = Pass> {
     #[pin]
     inner: F,
     sources: Option<Arc<HintSources>>,
+    relay: PhantomData<fn() -> M>,
 }
 
-impl<F> ResponseFuture<F> {
+impl<F, M> ResponseFuture<F, M> {
+    #[inline]
     pub(super) const fn new(inner: F, sources: Option<Arc<HintSources>>) -> Self {
-        Self { inner, sources }
+        Self { inner, sources, relay: PhantomData }
     }
 }
 
-impl<F, B, E> Future for ResponseFuture<F>
-where
-    F: Future<Output = Result<Response<B>, E>>,
-    E: Into<BoxError> + 'static,
-{
-    type Output = Result<Response<B>, Error>;
+impl<F, M: Relay<F>> Answer for ResponseFuture<F, M> {
+    type Body = M::Body;
+
+    #[inline]
+    fn poll_into(self: Pin<&mut Self>, cx: &mut Context<'_>, slot: &mut Slot<M::Body>) {
+        let this = self.project();
+        M::poll_into(this.inner, cx, slot);
+        if let Poll::Ready(Ok(response)) = slot
+            && !response.status().is_success()
+        {
+            publish(response, this.sources.as_deref().unwrap_or(&HintSources::new()));
+        }
+    }
+}
+
+impl<F, M: Relay<F>> Future for ResponseFuture<F, M> {
+    type Output = Result<Response<M::Body>, Error>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let result = ready!(this.inner.poll(cx)).map_err(Error::from_inner);
-        Poll::Ready(result.map(|mut response| {
-            if !response.status().is_success() {
-                publish(&mut response, this.sources.as_deref().unwrap_or(&HintSources::new()));
-            }
-            response
-        }))
+        poll_answer(self, cx)
     }
 }
 

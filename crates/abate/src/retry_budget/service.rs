@@ -9,7 +9,7 @@ use tower_service::Service;
 
 use super::future::{Account, ResponseFuture};
 use super::terms::Terms;
-use crate::context::Scope;
+use crate::context::{self, Scope};
 use crate::delayed::Delayed;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::observe;
@@ -108,7 +108,7 @@ impl<S> RetryBudget<S> {
     /// A token and a slot, and how long to wait for it. Why it is repeated, nobody says here.
     fn pay<B>(&self, scope: &Scope, request: &Request<B>) -> Result<(Grant, Duration), Denied> {
         let (now, budget) = (scope.now(), self.terms.budget.core());
-        let left = scope.deadline(request).remaining(now);
+        let left = context::deadline(request).remaining(now);
         let mut grant = budget.grant(now, Duration::ZERO, left, Transient::Server)?;
         let wait = grant.slot(now, left)?;
         Ok((grant, wait))

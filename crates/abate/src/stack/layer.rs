@@ -20,7 +20,10 @@ use crate::scope::Scope;
 /// It answers with `http::Response<abate::ResponseBody<B>>` where `S` answers with
 /// `http::Response<B>`.
 pub type StackService<S> = Deadlined<
-    Retry<CircuitBreaker<RetryAfter<ConcurrencyLimit<AttemptTimeout<S>, Merge>>, Merge>>,
+    Retry<
+        CircuitBreaker<RetryAfter<ConcurrencyLimit<AttemptTimeout<S>, Merge>, Merge>, Merge>,
+        Merge,
+    >,
     Merge,
 >;
 
@@ -35,9 +38,9 @@ pub type StackService<S> = Deadlined<
 #[derive(Debug, Clone)]
 pub struct Stack {
     deadline: DeadlineLayer<Merge>,
-    retry: RetryLayer,
+    retry: RetryLayer<Merge>,
     breaker: CircuitBreakerLayer<Merge>,
-    retry_after: RetryAfterLayer,
+    retry_after: RetryAfterLayer<Merge>,
     limit: ConcurrencyLimitLayer<Merge>,
     attempt_timeout: AttemptTimeoutLayer,
 }
@@ -50,10 +53,10 @@ impl Stack {
         Self {
             deadline: DeadlineLayer::new(policy.total_timeout()).merging(),
             breaker: CircuitBreakerLayer::new(policy).merging(),
-            retry_after: RetryAfterLayer::from_policy(policy),
+            retry_after: RetryAfterLayer::from_policy(policy).merging(),
             limit: ConcurrencyLimitLayer::from_policy(policy).merging(),
             attempt_timeout: AttemptTimeoutLayer::new(policy.attempt_timeout()),
-            retry: RetryLayer::new(policy),
+            retry: RetryLayer::new(policy).merging(),
         }
     }
 
