@@ -54,7 +54,10 @@ impl Rig {
     }
 
     fn ask(&self) -> Result<(Ticket, Option<Transition>), super::Refused> {
-        self.machine.admit(self.now)
+        match self.machine.admit(self.now) {
+            Ok(ticket) => Ok((ticket, None)),
+            Err(at) => self.machine.admit_other(at),
+        }
     }
 
     fn admitted(&self) -> Ticket {
@@ -62,7 +65,10 @@ impl Rig {
     }
 
     fn end(&self, ticket: Ticket, health: Health) -> Option<Transition> {
-        self.machine.record(ticket, health, self.now, self.now).1
+        match self.machine.succeed(ticket, health, self.now, self.now) {
+            Ok(_) => None,
+            Err(at) => self.machine.record(ticket, health, self.now, self.now, at).1,
+        }
     }
 
     fn meanwhile<T: 'static>(&self, act: impl FnOnce(Self) -> T + 'static) -> JoinHandle<T> {
