@@ -1,10 +1,12 @@
 //! What the caller itself broke is neither repeated nor held against the dependency.
 
+mod real_faults_reqwest;
+
 use std::convert::Infallible;
 use std::io;
 use std::time::Duration;
 
-use abate::{BreakerState, ErrorKind, Fault, Policy, Stack, StopReason};
+use abate::{BreakerState, ErrorKind, Fault, Policy, Stack, StopReason, fault};
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream;
@@ -65,5 +67,18 @@ async fn bodies_that_their_callers_break_do_not_open_the_breaker() -> Test {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(breaker.state(), BreakerState::Closed);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_broke_a_body_is_no_word_on_the_request_that_carried_it() -> Test {
+    let url = server().await?;
+    let client = Client::builder(TokioExecutor::new()).build_http();
+    // The response of another call, say, handed on: that one was not sent; this one was, in part.
+    let unsent = fault::Known::new(Fault::Unsent);
+    let frames = [Ok(Frame::data(Bytes::from("half"))), Err(unsent)];
+    let post = Request::post(&url).body(StreamBody::new(stream::iter(frames)))?;
+    let error = Stack::new(Policy::default()).layer(client).oneshot(post).await.unwrap_err();
+    assert_eq!((error.fault(), error.attempts()), (Fault::Permanent, 1), "{error:?}");
     Ok(())
 }
