@@ -15,8 +15,8 @@ use abate::{
 use anyhow::Context as _;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body::{Body, Frame};
-use http_body_util::{BodyExt, Full, StreamBody};
+use http_body::Body;
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error as ClientError};
@@ -320,26 +320,6 @@ async fn a_second_attempt_carries_the_whole_body_whatever_became_of_the_first() 
         assert_eq!((response.status(), report(&response).attempts()), (StatusCode::OK, 2));
         assert!(server.note().await? == sent, "{before}, {after:?}");
     }
-    Ok(())
-}
-
-// BR-04
-#[tokio::test]
-async fn an_answer_amid_a_stream_is_handed_on_and_the_stream_let_go() -> Test {
-    let server = Server::start(|mut peer| async move {
-        peer.head().await?;
-        peer.stream.read_exact(&mut [0; b"11\r\nthe first of many\r\n".len()]).await?;
-        peer.send(BUSY).await
-    })?;
-    let (parts, mut stream) = mpsc::channel(1);
-    parts.send(io::Result::Ok(Frame::data(Bytes::from_static(b"the first of many")))).await?;
-    let stream = StreamBody::new(futures_util::stream::poll_fn(move |cx| stream.poll_recv(cx)));
-    let put = request(Method::PUT, server.address, stream);
-    let response = timeout(PATIENCE, over(Stack::new(Policy::default())).oneshot(put)).await??;
-    let report = report(&response);
-    assert_eq!(tried(&report), [503]);
-    assert_eq!(report.stop_reason(), Some(StopReason::BodyNotReplayable));
-    timeout(PATIENCE, parts.closed()).await?;
     Ok(())
 }
 

@@ -8,6 +8,7 @@ mod retrying_nested;
 mod retrying_refusals;
 mod retrying_reports;
 mod retrying_requests;
+mod retrying_streams;
 mod retrying_times;
 mod retrying_told;
 

@@ -73,8 +73,8 @@ async fn every_reason_to_stop_is_visible() -> Tested {
     assert_eq!(reason(poor.clone(), get(), busy.clone()).await?, of(StopReason::Attempts, 2));
     assert_eq!(reason(poor, get(), busy.clone()).await?, of(StopReason::Budget, 1));
 
-    let frames =
-        futures_util::stream::iter([Ok::<_, io::Error>(http_body::Frame::data("a".into()))]);
+    let more_than_is_recorded = http_body::Frame::data(vec![7; 65 * 1024].into());
+    let frames = futures_util::stream::iter([Ok::<_, io::Error>(more_than_is_recorded)]);
     let streamed = get().map(|_| StreamBody::new(frames));
     let response = layer()?.layer(Script::of([busy])).oneshot(streamed).await?;
     assert_eq!(stop(&response), Some(StopReason::BodyNotReplayable));

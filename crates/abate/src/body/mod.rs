@@ -3,8 +3,10 @@
 
 mod carry;
 mod held;
+mod reel;
 mod replay;
 mod response;
+mod tape;
 
 pub(crate) use self::carry::poll_answer;
 #[doc(hidden)]
@@ -13,6 +15,7 @@ pub use self::carry::{Answer, Carry, Merge, Pass, Relay, Slot, Wrap};
 pub use self::held::Held;
 pub use self::replay::ReplayBody;
 pub use self::response::ResponseBody;
+pub(crate) use self::tape::Tape;
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use abate_core::budget::Grant;
 use abate_core::deadline::Deadline;
 use abate_core::outcome::{Fault, Outcome};
+use abate_core::retry_after::Pushback;
 use abate_core::safety::Safety;
 use abate_core::session::{Decision, Retry, Session, Stop, StopReason, Traits};
 use bytes::Bytes;
@@ -18,8 +19,9 @@ use tower_service::Service;
 
 use super::kept::Kept;
 use super::pause::{Pause, Prepared, Refusal};
+use super::recall::Recall;
 use super::shared::{Shared, Terms};
-use crate::body::{ReplayBody, Slot};
+use crate::body::{ReplayBody, Slot, Tape};
 use crate::budget::BudgetHandle;
 use crate::context::{self, Attempt, AttemptGuard, Scope};
 use crate::error::{BoxError, Error, ErrorKind};
@@ -87,11 +89,19 @@ impl Call {
 
     /// Keeps what a repeat needs of a request, if it can be repeated.
     #[inline]
-    pub(super) fn keep<B>(&mut self, head: &Parts, body: &ReplayBody<B>)
+    pub(super) fn keep<B>(&mut self, head: &Parts, body: &ReplayBody<B>, tape: Option<&Tape<B>>)
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        self.traits.replayable = self.kept.keep(head, body);
+        self.traits.replayable = self.kept.keep(head, body, tape);
+    }
+
+    /// Notes what has become of a stream.
+    pub(super) fn note_tape<B>(&mut self, tape: &Tape<B>)
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        self.traits.replayable = tape.is_recorded();
     }
 
     /// A call that has not begun.
@@ -159,6 +169,17 @@ impl Call {
         self.note_sent(terms, scope);
     }
 
+    /// The retry, after an attempt that streamed its body, if that is to be had again by then.
+    #[cold]
+    pub(super) fn recall<ResBody: Body>(
+        &self,
+        scope: &Scope,
+        retry: Retry,
+        slot: &mut Slot<ResBody>,
+    ) -> Box<Recall<ResBody>> {
+        Box::new(Recall::new(scope.now(), &self.session, retry, slot))
+    }
+
     pub(super) fn poll_pause<S, B, ResBody>(
         &mut self,
         shared: &Shared<S>,
@@ -211,6 +232,17 @@ impl Call {
         self.end(scope, slot, Some(stop));
     }
 
+    /// The end of a call whose retry was granted and cannot have the body; its answer is still there.
+    #[cold]
+    pub(super) fn give_up<B>(&mut self, scope: &Scope, slot: &mut Slot<B>, retry: &Retry) {
+        let mut stop = Stop::because(StopReason::BodyNotReplayable);
+        let wish = retry.hint.pushback().map(Pushback::delay).filter(|delay| !delay.is_zero());
+        stop.retry_at =
+            wish.and_then(|delay| retry.at.checked_sub(retry.after)?.checked_add(delay));
+        observe::stopped(self.session.attempts(), stop.reason);
+        self.tell(scope, slot, Some(stop));
+    }
+
     /// The end of a call whose retry was not sent, after the wait for it.
     pub(super) fn end_unsent(&mut self, scope: &Scope, refusal: Refusal) -> Error {
         let (error, reason) = match refusal {
@@ -224,7 +256,13 @@ impl Call {
     }
 
     /// Notes that an attempt failed and that another will be made.
-    pub(super) fn note_retry(&mut self, scope: &Scope, tried: TriedResult, retry: &Retry) {
+    #[cold]
+    pub(super) fn note_retry<B>(&mut self, scope: &Scope, slot: &Slot<B>, retry: &Retry) {
+        let tried = match slot {
+            Poll::Ready(Ok(response)) => TriedResult::Status(response.status()),
+            Poll::Ready(Err(error)) => TriedResult::Fault(error.fault()),
+            Poll::Pending => return,
+        };
         observe::malformed(retry.hint);
         observe::retry(self.session.attempts(), tried, retry.why, retry.after, retry.source);
         self.push(tried);
@@ -235,11 +273,15 @@ impl Call {
     }
 
     /// The request once more, marked as a repeat.
-    pub(super) fn repeat<B>(&self, terms: &Terms) -> Option<Request<ReplayBody<B>>>
+    pub(super) fn repeat<B>(
+        &self,
+        terms: &Terms,
+        tape: Option<&Tape<B>>,
+    ) -> Option<Request<ReplayBody<B>>>
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        let (mut head, body) = self.kept.request()?.into_parts();
+        let (mut head, body) = self.kept.request(tape)?.into_parts();
         self.mark(terms, &mut head, true);
         Some(Request::from_parts(head, body))
     }
@@ -279,6 +321,10 @@ impl Call {
         if let Some(tried) = tried {
             self.push(tried);
         }
+        self.tell(scope, slot, stop);
+    }
+
+    fn tell<B>(&mut self, scope: &Scope, slot: &mut Slot<B>, stop: Option<Stop>) {
         let mut report = self.past.take().map(|past| past.report).unwrap_or_default();
         let (reason, retry_at) =
             (stop.map(|stop| stop.reason), stop.and_then(|stop| stop.retry_at));

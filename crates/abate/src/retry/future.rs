@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use abate_core::outcome::Outcome;
-use abate_core::session::{Decision, Retry, Stop, StopReason};
+use abate_core::session::{Decision, Retry};
 use abate_core::striped::Stripe;
 use bytes::Bytes;
 use http::{Request, Response};
@@ -18,12 +18,12 @@ use tower_service::Service;
 use super::call::Call;
 use super::pause::Pause;
 use super::pool::Pooled;
+use super::recall::Recall;
 use super::shared::{Shared, Terms};
-use crate::body::{Answer, Pass, Relay, ReplayBody, Slot, poll_answer};
+use crate::body::{Answer, Pass, Relay, ReplayBody, Slot, Tape, poll_answer};
 use crate::clock;
 use crate::context::Scope;
 use crate::error::{BoxError, Error};
-use crate::report::TriedResult;
 
 /// The future of [`Retry`](super::Retry).
 ///
@@ -42,11 +42,14 @@ where
     state: State<S::Future, S, B, M::Body>,
     call: Pooled,
     shared: Stripe<Shared<S>>,
+    /// Where the request's body is, if it streams.
+    tape: Option<Tape<B>>,
 }
 
 #[pin_project(project = StateProj)]
 enum State<F, S, B: Body, ResBody> {
     Attempt(#[pin] F),
+    Recall(Box<Recall<ResBody>>),
     /// Boxed: most calls never pause, and none should carry the room for it.
     Pause(Pin<Box<Pause<S, B, ResBody>>>),
 }
@@ -58,8 +61,13 @@ where
     M: Relay<S::Future>,
 {
     #[inline]
-    pub(super) const fn new(attempt: S::Future, call: Pooled, shared: Stripe<Shared<S>>) -> Self {
-        Self { state: State::Attempt(attempt), call, shared }
+    pub(super) const fn new(
+        attempt: S::Future,
+        call: Pooled,
+        shared: Stripe<Shared<S>>,
+        tape: Option<Tape<B>>,
+    ) -> Self {
+        Self { state: State::Attempt(attempt), call, shared, tape }
     }
 }
 
@@ -88,14 +96,29 @@ where
                         Poll::Ready(Err(error)) => Outcome::Fault(error.fault()),
                         Poll::Pending => return,
                     };
+                    if let Some(tape) = this.tape {
+                        call.note_tape(tape);
+                    }
                     match call.decide(terms, &scope, &outcome, clock::wall) {
                         Decision::Done => return call.succeed(&scope, slot),
                         Decision::Stop(stop) => return call.fail(&scope, slot, stop),
-                        Decision::Retry(retry) => match pause(call, terms, &scope, retry, slot) {
-                            Some(pause) => State::Pause(pause),
-                            None => return,
-                        },
+                        Decision::Retry(retry) => {
+                            call.note_retry(&scope, slot, &retry);
+                            match this.tape {
+                                Some(_) => State::Recall(call.recall(&scope, retry, slot)),
+                                None => match pause(call, terms, &scope, None, retry, slot) {
+                                    Some(pause) => State::Pause(pause),
+                                    None => return,
+                                },
+                            }
+                        }
                     }
+                }
+                StateProj::Recall(recall) => {
+                    let tape = this.tape.as_ref();
+                    let Poll::Ready(Some(retry)) = recall.poll(cx, tape, slot) else { return };
+                    let Some(pause) = pause(call, terms, &scope, tape, retry, slot) else { return };
+                    State::Pause(pause)
                 }
                 StateProj::Pause(pause) => {
                     match call.poll_pause(this.shared, &scope, pause.as_mut(), cx) {
@@ -137,21 +160,15 @@ fn pause<S, B, ResBody>(
     call: &mut Call,
     terms: &Terms,
     scope: &Scope,
+    tape: Option<&Tape<B>>,
     retry: Retry,
     slot: &mut Slot<ResBody>,
 ) -> Option<Pin<Box<Pause<S, B, ResBody>>>>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let tried = match &*slot {
-        Poll::Ready(Ok(response)) => TriedResult::Status(response.status()),
-        Poll::Ready(Err(error)) => TriedResult::Fault(error.fault()),
-        Poll::Pending => return None,
-    };
-    call.note_retry(scope, tried, &retry);
-    let Some(request) = call.repeat(terms) else {
-        // Cannot be: what was a valid head once is one again.
-        call.fail(scope, slot, Stop::because(StopReason::BodyNotReplayable));
+    let Some(request) = call.repeat(terms, tape) else {
+        call.give_up(scope, slot, &retry);
         return None;
     };
     let discarded = match mem::replace(slot, Poll::Pending) {
@@ -170,6 +187,7 @@ where
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
             State::Attempt(_) => "attempting",
+            State::Recall(_) => "waiting for the body",
             State::Pause(_) => "pausing",
         };
         f.debug_struct("ResponseFuture").field("state", &state).field("call", &self.call).finish()

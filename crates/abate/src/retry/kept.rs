@@ -16,7 +16,7 @@ use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Uri,
 use http_body::Body;
 use rustc_hash::FxHasher;
 
-use crate::body::ReplayBody;
+use crate::body::{ReplayBody, Tape};
 use crate::context::Target;
 
 /// A body up to this length is copied, which is cheaper than the allocation that sharing it may
@@ -36,6 +36,8 @@ pub(super) struct Kept {
     uri: FlatUri,
     head: usize,
     shared: Option<Bytes>,
+    /// Whether the body is on a tape, and not here.
+    taped: bool,
 }
 
 impl Kept {
@@ -48,6 +50,7 @@ impl Kept {
             uri: FlatUri::default(),
             head: 0,
             shared: None,
+            taped: false,
         }
     }
 
@@ -84,13 +87,24 @@ impl Kept {
         Target::MIN | hasher.finish()
     }
 
-    /// Keeps what else is needed of a request; false when its body can be sent only once.
+    /// Keeps what else is needed of a request whose body is whole, or on a `tape`; false when it can be
+    /// sent only once.
     #[inline]
-    pub(super) fn keep<B>(&mut self, head: &Parts, body: &ReplayBody<B>) -> bool
+    pub(super) fn keep<B>(
+        &mut self,
+        head: &Parts,
+        body: &ReplayBody<B>,
+        tape: Option<&Tape<B>>,
+    ) -> bool
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        let Some(data) = body.data() else { return false };
+        self.taped = tape.is_some();
+        let data = match body.data() {
+            Some(data) => data,
+            None if self.taped => None,
+            None => return false,
+        };
         for (name, value) in &head.headers {
             write_header(name, value, &mut self.flat);
         }
@@ -107,24 +121,32 @@ impl Kept {
         true
     }
 
-    /// The request once more. `None` would mean that a URI or a header which was valid is not.
-    pub(super) fn request<B>(&self) -> Option<Request<ReplayBody<B>>>
+    /// The request once more; `None` where its body cannot be had from the `tape` that it is on. (Or
+    /// if a URI or a header which was valid were not any more.)
+    pub(super) fn request<B>(&self, tape: Option<&Tape<B>>) -> Option<Request<ReplayBody<B>>>
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        let copied = &self.flat[self.head..];
-        let data = match &self.shared {
-            None if copied.is_empty() => None,
-            None => Some(Bytes::copy_from_slice(copied)),
-            shared => shared.clone(),
-        };
-        let mut request = Request::new(ReplayBody::whole(data));
+        let body = if self.taped { ReplayBody::taped(tape?)? } else { self.whole_body() };
+        let mut request = Request::new(body);
         *request.method_mut() = self.method.clone();
         *request.version_mut() = self.version;
         *request.uri_mut() = self.uri.read(&self.flat)?;
         *request.headers_mut() = read_headers(&self.flat[self.uri.end..self.head])?;
         *request.extensions_mut() = self.extensions.clone();
         Some(request)
+    }
+
+    fn whole_body<B>(&self) -> ReplayBody<B>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        let copied = &self.flat[self.head..];
+        ReplayBody::whole(match &self.shared {
+            None if copied.is_empty() => None,
+            None => Some(Bytes::copy_from_slice(copied)),
+            shared => shared.clone(),
+        })
     }
 }
 
@@ -216,14 +238,14 @@ mod tests {
         let mut kept = Kept::new();
         let (head, body) = request.into_parts();
         kept.keep_uri(&head);
-        kept.keep(&head, &ReplayBody::new(body)).then_some(kept)
+        kept.keep(&head, &ReplayBody::new(body), None).then_some(kept)
     }
 
     fn round<B>(request: Request<B>) -> Option<Request<ReplayBody<B>>>
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        kept(request)?.request()
+        kept(request)?.request(None)
     }
 
     fn get(uri: &str) -> Request<Empty<Bytes>> {

@@ -9,8 +9,8 @@
 //! no attempt, and costs no token.
 //!
 //! **Differs from [tower's `Retry`](https://docs.rs/tower/latest/tower/retry/)** in that the policy
-//! is a value and not code, that requests need not be `Clone` (a body which streams is sent once,
-//! and is never an error), that a call which succeeds clones neither the request nor the service,
+//! is a value and not code, that requests need not be `Clone` (a body which streams is recorded
+//! while it is sent, [within bounds](crate::ReplayBody), and is never an error), that a call which succeeds clones neither the request nor the service,
 //! that there is a budget unless it is [refused in code](RetryLayer::without_budget), and that the
 //! last response is returned as it is, with a [`Report`](crate::Report) in its extensions.
 //!
@@ -58,6 +58,7 @@ mod kept;
 mod layer;
 mod pause;
 mod pool;
+mod recall;
 mod service;
 mod shared;
 

@@ -59,13 +59,14 @@ where
         call.begin(terms, session, &scope, &head);
         let repeats = call.may_repeat(terms);
         let body = if repeats { ReplayBody::new(body) } else { ReplayBody::once(body) };
-        call.keep(&head, &body);
+        let tape = body.tape();
+        call.keep(&head, &body, tape.as_ref());
         call.mark(terms, &mut head, false);
         let _sent = scope.keep_sent(call.is_apart());
         let _attempt = call.hand_on(&scope);
         let attempt = self.inner.call(Request::from_parts(head, body));
         call.note_sent(terms, &scope);
-        ResponseFuture::new(attempt, Pooled::new(call), self.shared.hold())
+        ResponseFuture::new(attempt, Pooled::new(call), self.shared.hold(), tape)
     }
 }
 

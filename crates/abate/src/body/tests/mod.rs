@@ -1,3 +1,5 @@
+mod streams;
+
 use std::collections::VecDeque;
 use std::future::{Ready, ready};
 use std::pin::{Pin, pin};
