@@ -18,7 +18,7 @@ use abate::{
 use allocation_counter::{measure, opt_out};
 use bytes::Bytes;
 use http::{Method, Request, Response};
-use http_body::Body;
+use http_body::{Body, Frame, SizeHint};
 use http_body_util::{Empty, Full};
 use tokio::runtime::{Builder, Runtime};
 use tower::{Layer, Service};
@@ -26,7 +26,7 @@ use tower::{Layer, Service};
 /// The first calls fill the pool of their thread.
 const WARM_UP: usize = 3;
 
-/// Answers without a box, at once or when it is polled for the second time.
+/// Reads its request and answers, without a box, at once or when it is polled for the second time.
 #[derive(Debug, Clone)]
 struct Bare {
     pending: bool,
@@ -39,7 +39,7 @@ impl Bare {
     }
 }
 
-impl<B> Service<Request<B>> for Bare {
+impl<B: Body + Unpin> Service<Request<B>> for Bare {
     type Response = Response<Full<Bytes>>;
     type Error = Infallible;
     type Future = BareFuture<B>;
@@ -63,14 +63,16 @@ struct BareFuture<B> {
 
 impl<B> Unpin for BareFuture<B> {}
 
-impl<B> Future for BareFuture<B> {
+impl<B: Body + Unpin> Future for BareFuture<B> {
     type Output = Result<Response<Full<Bytes>>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
         if std::mem::take(&mut self.pending) {
             return Poll::Pending;
         }
-        self.request = None;
+        if let Some(request) = self.request.take() {
+            read(request.into_body());
+        }
         let mut response = Response::new(Full::new(Bytes::from_static(b"ok")));
         if let Ok(status) = self.status.try_into() {
             *response.status_mut() = status;
@@ -204,6 +206,61 @@ fn no_layer_allocates_anything_for_a_call_that_succeeds() {
     each(|| post().unwrap());
     let limit = ConcurrencyLimitLayer::new(1).unwrap();
     assert_adds_nothing(&limit, || get().unwrap());
+}
+
+/// Four frames of a quarter of `length` each, in a body that does or does not know how long it is.
+struct Streamed {
+    frame: Bytes,
+    left: u64,
+    sized: bool,
+}
+
+fn streamed(length: usize, sized: bool) -> http::Result<Request<Streamed>> {
+    let body =
+        Streamed { frame: Bytes::from_static(&[7; 64 * 1024]).slice(..length / 4), left: 4, sized };
+    request(Method::PUT, "/items".into(), body)
+}
+
+impl Body for Streamed {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.left.checked_sub(1).map(|left| {
+            self.left = left;
+            Ok(Frame::data(self.frame.clone()))
+        }))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.sized {
+            true => SizeHint::with_exact(self.left * self.frame.len() as u64),
+            false => SizeHint::new(),
+        }
+    }
+}
+
+#[test]
+fn a_stream_costs_one_allocation_and_those_of_its_record() {
+    let runtime = runtime().unwrap();
+    let _entered = runtime.enter();
+    let counts = |attempts: u32, length: usize, sized: bool| {
+        let mut client =
+            RetryLayer::new(Policy::builder().with_attempts(attempts).build().unwrap())
+                .layer(Bare::new(false));
+        let call = || allocated(&mut client, streamed(length, sized).unwrap()).0;
+        std::iter::repeat_with(call).take(6).last()
+    };
+    let ours =
+        |length, sized| counts(3, length, sized).zip(counts(1, length, sized)).map(|(a, b)| a - b);
+    assert_eq!(ours(4 * 1024, true), Some(2), "its length is known");
+    assert_eq!(ours(64 * 1024, true), Some(2), "as much as is recorded");
+    assert_eq!(ours(4 * 1024, false), Some(4), "1 + 1 KiB, and doubled twice");
+    assert_eq!(ours(128 * 1024, true), Some(1), "too long, and its first frame was looked at");
+    assert_eq!(ours(256 * 1024, false), Some(2), "too long, as the second frame shows");
 }
 
 /// Makes all these calls before any is polled, polls each while all are under way, then ends them.
