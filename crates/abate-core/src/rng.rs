@@ -39,6 +39,15 @@ impl Seed {
     }
 }
 
+/// 128 bits of the system's generator, which nobody can guess. `None` if that fails, as it may in an
+/// old sandbox: nothing else takes its place.
+#[must_use]
+pub fn secret() -> Option<u128> {
+    let mut bytes = [0; 16];
+    SysRng.try_fill_bytes(&mut bytes).ok()?;
+    Some(u128::from_ne_bytes(bytes))
+}
+
 /// Streams for call after call.
 #[derive(Debug)]
 pub struct Streams {
@@ -86,6 +95,11 @@ impl Stream {
     /// A whole number drawn evenly from those below `end`; 0 where there is none.
     pub fn below(&mut self, end: u64) -> u64 {
         self.draw(end.saturating_sub(1))
+    }
+
+    /// 128 bits. Whoever has seen one number of a stream may know them all: no secrets.
+    pub fn bits(&mut self) -> u128 {
+        u128::from(self.draw(u64::MAX)) << 64 | u128::from(self.draw(u64::MAX))
     }
 
     fn draw(&mut self, most: u64) -> u64 {

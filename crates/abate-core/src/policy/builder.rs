@@ -8,7 +8,7 @@ use crate::budget::{Costs, Earn};
 use crate::classify::{Classifier, Judge, Transient};
 use crate::ratio::Ratio;
 use crate::retry_after::HintSources;
-use crate::{breaker, budget};
+use crate::{breaker, budget, safety};
 
 /// Limits above this are no limits, and more than a semaphore counts.
 const MOST_CONCURRENT: usize = u32::MAX as usize >> 3;
@@ -25,6 +25,7 @@ pub struct PolicyBuilder {
     backoff: Backoff,
     classifier: Classifier,
     hints: HintSources,
+    safety: safety::Rules,
     not_a_failure: Vec<u16>,
     total_timeout: Duration,
     attempt_timeout: Duration,
@@ -109,6 +110,18 @@ impl PolicyBuilder {
     /// The headers that the dependency's hints are read from, beside `Retry-After`.
     pub fn with_hints(mut self, hints: HintSources) -> Self {
         self.hints = hints;
+        self
+    }
+
+    /// Asks `rule` whether a request may be repeated, after its mark and before its key and method.
+    pub fn with_idempotent(mut self, rule: safety::Rule) -> Self {
+        self.safety = self.safety.with_idempotent(rule);
+        self
+    }
+
+    /// What requests may do that are not idempotent by mark, rule, key or method.
+    pub fn with_non_idempotent(mut self, rule: safety::NonIdempotent) -> Self {
+        self.safety = self.safety.with_non_idempotent(rule);
         self
     }
 
@@ -218,6 +231,7 @@ impl PolicyBuilder {
             backoff: self.backoff,
             classifier: self.classifier,
             hints: self.hints,
+            safety: self.safety,
             total_timeout: self.total_timeout,
             attempt_timeout: self.attempt_timeout,
             budget_ratio: ratio(self.budget_ratio),
@@ -367,6 +381,7 @@ impl Default for PolicyBuilder {
             backoff: policy.backoff,
             classifier: policy.classifier,
             hints: policy.hints,
+            safety: policy.safety,
             not_a_failure: Vec::new(),
             total_timeout: policy.total_timeout,
             attempt_timeout: policy.attempt_timeout,

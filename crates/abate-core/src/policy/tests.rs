@@ -28,7 +28,8 @@ fn the_defaults_are_these() {
         curve: Exponential { factor: 2.0 }, cap: 10s, jitter: Full }, \
         classifier: Classifier { retried: {408, 425, 429, 500, 502, 503, 504}, judge: false }, \
         hints: HintSources { reset: None, ratelimit: false, grpc_pushback: false, \
-        should_retry: false }, total_timeout: 30s, attempt_timeout: 10s, \
+        should_retry: false }, safety: Rules { rule: false, non_idempotent: IfRefused }, \
+        total_timeout: 30s, attempt_timeout: 10s, \
         budget_ratio: Ratio(0.2), budget_floor: 0.2, \
         budget_earn: PerSuccess, budget_costs: Costs { asked: 1.0, server: 1.0, unsent: 1.0, \
         ambiguous: 1.0 }, breaker: Rules { \

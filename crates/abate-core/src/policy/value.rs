@@ -6,7 +6,7 @@ use crate::budget::{Costs, Earn};
 use crate::classify::{Classifier, Statuses};
 use crate::ratio::Ratio;
 use crate::retry_after::HintSources;
-use crate::{breaker, budget};
+use crate::{breaker, budget, safety};
 
 /// How calls to one dependency are repeated, limited and stopped.
 ///
@@ -33,6 +33,7 @@ pub struct Policy {
     pub(super) backoff: Backoff,
     pub(super) classifier: Classifier,
     pub(super) hints: HintSources,
+    pub(super) safety: safety::Rules,
     pub(super) total_timeout: Duration,
     pub(super) attempt_timeout: Duration,
     pub(super) budget_ratio: Ratio,
@@ -81,6 +82,12 @@ impl Policy {
     #[must_use]
     pub const fn hints(&self) -> &HintSources {
         &self.hints
+    }
+
+    /// How requests are judged: which of them may be repeated, and when.
+    #[must_use]
+    pub const fn safety(&self) -> &safety::Rules {
+        &self.safety
     }
 
     /// The longest that a call may take, waits and all attempts included.
@@ -139,6 +146,7 @@ impl Default for Policy {
             backoff: defaults::BACKOFF,
             classifier: Classifier::new(defaults::RETRY_ON),
             hints: HintSources::new(),
+            safety: safety::Rules::new(),
             total_timeout: defaults::TOTAL_TIMEOUT,
             attempt_timeout: defaults::ATTEMPT_TIMEOUT,
             budget_ratio: defaults::budget_ratio(),

@@ -178,7 +178,7 @@ impl Session {
         if traits.nested {
             return Err(StopReason::Nested);
         }
-        if !traits.safety.allows_after(outcome) {
+        if !traits.safety.allows_after(outcome, self.attempts) {
             return Err(StopReason::NotIdempotent);
         }
         if self.attempts >= bounds.policy.attempts() {

@@ -70,9 +70,8 @@ impl Call {
         self.apart = around.is_some() && above.is_none();
         self.attempt = above
             .unwrap_or_else(|| Attempt::of(1, target, terms.budget.as_ref().map(BudgetHandle::id)));
-        let mark = head.extensions.get().copied();
         self.traits = Traits {
-            safety: Safety::of(&head.method, &head.headers, mark),
+            safety: terms.policy.safety().judge(head),
             replayable: false,
             nested: above.is_some(),
         };

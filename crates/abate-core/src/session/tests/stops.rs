@@ -55,6 +55,28 @@ fn a_slot_beyond_the_deadline_stops_it_as_that() {
     retry(client.answer(&mut client.call_within(550), GET, 503));
 }
 
+// ID-01
+#[test]
+fn a_request_that_may_be_repeated_once_is_carried_out_twice_at_the_most() {
+    let client = Client::with(Policy::builder().with_attempts(5));
+    let once = Traits { safety: Safety::Once, ..GET };
+    for (answers, sent) in [
+        (&[503, 503][..], 2),
+        (&[503, 429, 503], 3),
+        (&[429, 503], 2),
+        (&[429, 429, 429, 429, 429], 5),
+    ] {
+        let mut call = client.call();
+        let (last, before) = answers.split_last().unwrap();
+        for &code in before {
+            retry(client.answer(&mut call, once, code));
+        }
+        let end = stop(client.answer(&mut call, once, *last)).reason;
+        let most = if sent == 5 { StopReason::Attempts } else { StopReason::NotIdempotent };
+        assert_eq!((end, call.attempts()), (most, sent), "{answers:?}");
+    }
+}
+
 #[test]
 fn the_first_of_several_reasons_is_given() {
     let client = Client::with(Policy::builder().with_attempts(2)).budget(0.0, 0.0, 0.0, 1);
