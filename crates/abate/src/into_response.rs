@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind};
 ///
 /// | what ended the call | status | `Retry-After` |
 /// |---|---|---|
-/// | breaker open, cooling down, limit reached, retry refused | 503 | whole seconds, rounded up, if it is known when |
+/// | breaker open, cooling down, limit reached, no idempotency key, retry refused | 503 | whole seconds, rounded up, if it is known when |
 /// | attempt timeout, deadline | 504 | – |
 /// | the client | 502 | – |
 ///
@@ -60,6 +60,7 @@ impl IntoResponse for Error {
             ErrorKind::BreakerOpen
             | ErrorKind::CoolingDown
             | ErrorKind::LimitReached
+            | ErrorKind::NoKey
             | ErrorKind::RetryRefused(_) => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "A service that this one depends on cannot be called just now.\n",
@@ -111,9 +112,10 @@ mod tests {
     use super::*;
     use crate::report::Report;
 
-    const REFUSALS: [ErrorKind; 3] = [
+    const REFUSALS: [ErrorKind; 4] = [
         ErrorKind::BreakerOpen,
         ErrorKind::LimitReached,
+        ErrorKind::NoKey,
         ErrorKind::RetryRefused(StopReason::Pace),
     ];
 

@@ -13,6 +13,7 @@ pub mod deadline;
 mod delayed;
 mod error;
 pub mod fault;
+pub mod idempotency_key;
 #[cfg(feature = "axum")]
 mod into_response;
 mod observe;
@@ -39,7 +40,7 @@ pub use abate_core::{
     policy::{Policy, PolicyBuilder, PolicyError},
     ratio::Ratio,
     retry_after::{HintSources, Pushback, PushbackHeader, ResetUnit},
-    safety::Idempotent,
+    safety::{Idempotent, NonIdempotent},
     session::StopReason,
 };
 
@@ -52,6 +53,7 @@ pub use self::context::Attempt;
 pub use self::cooldown::CooldownLayer;
 pub use self::deadline::DeadlineLayer;
 pub use self::error::{BoxError, Error, ErrorKind};
+pub use self::idempotency_key::IdempotencyKeyLayer;
 pub use self::report::{Report, Tried, TriedResult};
 pub use self::retry::RetryLayer;
 pub use self::retry_after::RetryAfterLayer;

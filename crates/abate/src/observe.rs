@@ -34,6 +34,14 @@ pub(crate) fn stood_down() {
     tracing::warn!("a retry layer above this one retries already; this one stands down");
 }
 
+/// A request was to get an idempotency key where each attempt would get another one.
+pub(crate) fn key_below_retry() {
+    tracing::warn!(
+        "no idempotency key below a retry, where each attempt would get another one: put \
+         `IdempotencyKeyLayer` above the retry"
+    );
+}
+
 /// Failures come and no repeat is ever marked.
 pub(crate) fn unmarked() {
     tracing::warn!(

@@ -13,6 +13,8 @@ pub enum ErrorKind {
     LimitReached,
     /// The dependency asked to be left alone, and its time has not come.
     CoolingDown,
+    /// The request was to be sent with an idempotency key, and none could be made.
+    NoKey,
     /// The attempt took longer than its timeout.
     AttemptTimeout,
     /// The call's deadline has passed.
@@ -28,6 +30,7 @@ impl ErrorKind {
             Self::BreakerOpen => "the circuit breaker is open",
             Self::LimitReached => "the concurrency limit is reached",
             Self::CoolingDown => "the dependency asked to be left alone",
+            Self::NoKey => "no idempotency key could be made",
             Self::AttemptTimeout => "the attempt timed out",
             Self::Deadline => "the deadline has passed",
             Self::RetryRefused(_) => "the retry was not sent",
@@ -37,9 +40,11 @@ impl ErrorKind {
     pub(super) const fn fault(self) -> Fault {
         match self {
             Self::Client | Self::AttemptTimeout => Fault::Ambiguous,
-            Self::BreakerOpen | Self::LimitReached | Self::CoolingDown | Self::RetryRefused(_) => {
-                Fault::Local
-            }
+            Self::BreakerOpen
+            | Self::LimitReached
+            | Self::CoolingDown
+            | Self::NoKey
+            | Self::RetryRefused(_) => Fault::Local,
             Self::Deadline => Fault::Cancelled,
         }
     }

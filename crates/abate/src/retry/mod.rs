@@ -21,7 +21,7 @@
 //! | total | 30 s: no retry starts with less than 50 ms of it left | about as long as a person, or a proxy, waits |
 //! | budget | 20 % of what succeeds, and 0.2/s | carries 10 % of faults, and never adds more than a fifth to a load |
 //! | statuses | 408, 425, 429, 500, 502, 503, 504 | what waiting may change |
-//! | methods | idempotent ones (RFC 9110 section 9.2.2), with an `Idempotency-Key`, or marked [`Idempotent`](crate::Idempotent); others when unsent or answered 429 | never do a thing twice |
+//! | methods | idempotent ones (RFC 9110 section 9.2.2), or with an [`Idempotency-Key`](crate::IdempotencyKeyLayer); others when unsent or answered 429. Before these counts [a rule](crate::PolicyBuilder::with_idempotent), before that the request's [`Idempotent`](crate::Idempotent) mark | never do a thing twice |
 //! | `Retry-After` | a floor, spread upwards; longer than the time left, the response is returned at once | nobody knocks early, or all at one moment |
 //!
 //! A retry layer below another one stands down for the same call, so that attempts do not multiply;
