@@ -18,6 +18,7 @@ abate_tests::cells! {
         deadline: Deadline,
         retry_budget: RetryBudget,
         cooldown: Cooldown,
+        idempotency_key: IdempotencyKey,
         stack: Stack
     ]
     readiness: contract_calls::readiness;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use abate::{
     AttemptTimeoutLayer, BreakerState, CircuitBreakerLayer, ConcurrencyLimitLayer, CooldownLayer,
-    DeadlineLayer, RetryAfterLayer, RetryBudgetLayer, RetryLayer,
+    DeadlineLayer, IdempotencyKeyLayer, RetryAfterLayer, RetryBudgetLayer, RetryLayer,
 };
 use abate_tests::plan::{Answer, Readiness, When};
 use abate_tests::probe::Probe;
@@ -71,6 +71,17 @@ async fn deadline_over_retry() {
         let retry = RetryLayer::new(policy());
         let service = DeadlineLayer::new(60 * SECOND).layer(retry.layer(probe));
         Rig { budget: retry.budget(), ..Rig::of(Kind::Retry, service) }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn idempotency_key_over_retry() {
+    together(|probe| {
+        let retry = RetryLayer::new(policy());
+        let keys = IdempotencyKeyLayer::new().with_rule(|_| true);
+        let rig = Rig::of(Kind::Retry, keys.layer(retry.layer(probe)));
+        Rig { budget: retry.budget(), ..rig }
     })
     .await;
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use abate::{
     Attempt, AttemptTimeoutLayer, BreakerState, CircuitBreakerLayer, ConcurrencyLimitLayer,
-    CooldownLayer, DeadlineLayer, Error, ErrorKind, Jitter, Policy, Report, RetryAfterLayer,
-    RetryBudgetLayer, RetryLayer, Stack,
+    CooldownLayer, DeadlineLayer, Error, ErrorKind, IdempotencyKeyLayer, Jitter, Policy, Report,
+    RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
 };
 use abate_tests::plan::{Answer, When};
 use abate_tests::probe::Probe;
@@ -61,6 +61,9 @@ pub(crate) async fn relayering(kind: Kind) {
             assert_eq!(stack.clone().breaker().state(), BreakerState::Open);
         }
         Kind::RetryAfter => nothing_shared(RetryAfterLayer::new(), None).await,
+        Kind::IdempotencyKey => {
+            nothing_shared(IdempotencyKeyLayer::new().with_rule(|_| true), None).await;
+        }
         Kind::AttemptTimeout => {
             let kind = Some(ErrorKind::AttemptTimeout);
             nothing_shared(AttemptTimeoutLayer::new(LONG), kind).await;
@@ -199,6 +202,7 @@ pub(crate) async fn send_and_sync(kind: Kind) {
         Kind::Deadline => layer(&DeadlineLayer::new(LONG)),
         Kind::RetryBudget => layer(&RetryBudgetLayer::new(policy)),
         Kind::Cooldown => layer(&CooldownLayer::new(policy)),
+        Kind::IdempotencyKey => layer(&IdempotencyKeyLayer::new()),
         Kind::Stack => layer(&Stack::new(policy)),
     }
 }

@@ -28,6 +28,7 @@ abate_tests::cells! {
         deadline: Deadline,
         retry_budget: RetryBudget,
         cooldown: Cooldown,
+        idempotency_key: IdempotencyKey,
         stack: Stack
     ]
     over_concurrency_limit: foreign_tower::over_concurrency_limit;

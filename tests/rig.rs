@@ -2,8 +2,8 @@
 
 use abate::{
     AttemptTimeoutLayer, BoxError, BreakerHandle, BudgetHandle, CircuitBreakerLayer,
-    ConcurrencyLimitHandle, ConcurrencyLimitLayer, CooldownLayer, DeadlineLayer, Error, Policy,
-    ReplayBody, RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
+    ConcurrencyLimitHandle, ConcurrencyLimitLayer, CooldownLayer, DeadlineLayer, Error,
+    IdempotencyKeyLayer, Policy, ReplayBody, RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
 };
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -40,13 +40,15 @@ pub enum Kind {
     RetryBudget,
     /// [`CooldownLayer`], which holds for as long as a call waits for a permit.
     Cooldown,
+    /// [`IdempotencyKeyLayer`], which gives each request a key.
+    IdempotencyKey,
     /// [`Stack`]
     Stack,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Retry,
         Self::CircuitBreaker,
         Self::RetryAfter,
@@ -55,6 +57,7 @@ impl Kind {
         Self::Deadline,
         Self::RetryBudget,
         Self::Cooldown,
+        Self::IdempotencyKey,
         Self::Stack,
     ];
 
@@ -228,6 +231,9 @@ impl Rig {
             Kind::Cooldown => {
                 let layer = CooldownLayer::new(policy).holding(policy.concurrency_wait());
                 Self::of(kind, layer.layer(inner))
+            }
+            Kind::IdempotencyKey => {
+                Self::of(kind, IdempotencyKeyLayer::new().with_rule(|_| true).layer(inner))
             }
             Kind::Deadline | Kind::Retry | Kind::Stack => {
                 let layer = DeadlineLayer::new(policy.total_timeout());
