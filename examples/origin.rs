@@ -1,13 +1,13 @@
 //! Small HTTP/1.1 origins on loopback, and what `storm` measures with them, each module using only those before it:
-//! [`tally`], [`progress`], [`load`], [`figures`], [`chart`].
+//! [`tally`], [`progress`], [`load`], [`figures`], [`chart`]. By itself: [`payments`].
 
 pub mod chart;
 pub mod figures;
 pub mod load;
+pub mod payments;
 pub mod progress;
 pub mod tally;
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::Ipv4Addr;
@@ -16,8 +16,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Response, StatusCode, Uri};
+use http::{Request, Response, StatusCode, Uri};
 use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -49,14 +50,14 @@ impl Origin {
             tokio::spawn(work(Arc::clone(&jobs), stalled.subscribe(), service_time));
         }
         // The job lives in the queue, not in the connection's future: a client that hangs up takes nothing back.
-        let uri = serve(move || {
+        let uri = serve(move |_| {
             let (done, finished) = oneshot::channel();
             let accepted = queue.send(Job { arrived: Instant::now(), done });
             async move {
-                match (accepted, finished.await) {
+                Ok(match (accepted, finished.await) {
                     (Ok(()), Ok(())) => answer(StatusCode::OK, "hello"),
                     _ => answer(StatusCode::INTERNAL_SERVER_ERROR, "no workers"),
-                }
+                })
             }
         })
         .await?;
@@ -87,13 +88,13 @@ impl Origin {
 /// If no loopback port can be bound.
 pub async fn flaky_origin() -> io::Result<Uri> {
     let seen = Arc::new(AtomicU32::new(0));
-    serve(move || {
+    serve(move |_| {
         // Relaxed: the count is all that is shared.
         let earlier = seen.fetch_add(1, Ordering::Relaxed);
-        std::future::ready(match earlier {
+        std::future::ready(Ok(match earlier {
             0 | 1 => answer(StatusCode::SERVICE_UNAVAILABLE, "not yet"),
             _ => answer(StatusCode::OK, "hello"),
-        })
+        }))
     })
     .await
 }
@@ -130,11 +131,12 @@ async fn work(
     }
 }
 
-/// Serves every request on a new loopback port with `handler`, for as long as the runtime lives.
+/// Serves every request on a new loopback port with `handler`, for as long as the runtime lives. An error of the handler
+/// closes the connection without a response.
 async fn serve<H, F>(handler: H) -> io::Result<Uri>
 where
-    H: Fn() -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+    H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = io::Result<Response<Full<Bytes>>>> + Send + 'static,
 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
@@ -147,10 +149,7 @@ where
             };
             let handler = handler.clone();
             tokio::spawn(async move {
-                let service = service_fn(move |_| {
-                    let response = handler();
-                    async move { Ok::<_, Infallible>(response.await) }
-                });
+                let service = service_fn(handler);
                 // An error here is a client that hung up, which is daily bread in a storm.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
             });
