@@ -31,6 +31,8 @@
 //! is not retried, unless a [judge](crate::PolicyBuilder::with_judge) says so. An operation that outlives the
 //! process (in a queue, in a saga) needs a key that is kept with it: bring it along.
 //!
+//! `examples/idempotent_payment.rs` makes a thousand payments where 30 % of the responses are lost.
+//!
 //! A key costs its call an allocation, what the header map needs to grow by one, and a system call. A
 //! call that gets none pays nothing.
 //!
