@@ -4,6 +4,7 @@
 pub mod attempt_timeout;
 pub mod body;
 mod budget;
+pub mod buffered_response;
 pub mod circuit_breaker;
 mod clock;
 pub mod concurrency_limit;
@@ -47,6 +48,7 @@ pub use abate_core::{
 pub use self::attempt_timeout::AttemptTimeoutLayer;
 pub use self::body::{ReplayBody, ResponseBody};
 pub use self::budget::BudgetHandle;
+pub use self::buffered_response::{BufferedBody, BufferedResponseLayer};
 pub use self::circuit_breaker::{BreakerHandle, CircuitBreakerLayer};
 pub use self::concurrency_limit::{ConcurrencyLimitHandle, ConcurrencyLimitLayer, Hold};
 pub use self::context::Attempt;

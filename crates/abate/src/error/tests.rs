@@ -4,6 +4,7 @@ use std::io;
 use abate_core::outcome::Fault;
 
 use super::{BoxError, Error, ErrorKind};
+use crate::fault::Known;
 
 fn refused() -> io::Error {
     io::ErrorKind::ConnectionRefused.into()
@@ -50,4 +51,16 @@ fn our_own_refusals_are_local_wherever_they_sit() {
     assert_eq!(Error::from_inner(io::Error::other(refusal)).fault(), Fault::Local);
     assert_eq!(Error::new(ErrorKind::AttemptTimeout).fault(), Fault::Ambiguous);
     assert_eq!(Error::new(ErrorKind::Deadline).fault(), Fault::Cancelled);
+}
+
+#[test]
+fn of_those_that_know_their_fault_the_outermost_is_believed() {
+    let known = Known::new(Fault::Ambiguous).with_source(Error::from_inner(refused()));
+    assert_eq!(Error::from_inner(io::Error::other(known)).fault(), Fault::Ambiguous);
+    let ours = Error::from_inner(io::Error::other(Error::new(ErrorKind::LimitReached)));
+    let below = Known::new(Fault::Unsent).with_source(ours);
+    assert_eq!(Error::from_inner(io::Error::other(below)).fault(), Fault::Unsent);
+    let known = Known::new(Fault::Ambiguous).with_source(Error::new(ErrorKind::LimitReached));
+    let ours = Error::from_inner(io::Error::other(Error::from_inner(known)));
+    assert_eq!(ours.fault(), Fault::Ambiguous);
 }

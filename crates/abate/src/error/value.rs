@@ -97,10 +97,14 @@ impl Error {
     #[must_use]
     pub fn fault(&self) -> Fault {
         match (self.0.kind, &self.0.source) {
-            (ErrorKind::Client, Some(source)) => match Self::find(source.as_ref()) {
-                Some(ours) => ours.fault(),
-                None => fault::of(source.as_ref()),
-            },
+            (ErrorKind::Client, Some(source)) => {
+                // The outermost that says so itself.
+                let said = fault::chain(source.as_ref()).find_map(|error| {
+                    let known = error.downcast_ref().map(fault::Known::fault);
+                    known.or_else(|| error.downcast_ref().map(Self::fault))
+                });
+                said.unwrap_or_else(|| fault::of(source.as_ref()))
+            }
             (kind, _) => kind.fault(),
         }
     }
