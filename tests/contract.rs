@@ -19,6 +19,7 @@ abate_tests::cells! {
         retry_budget: RetryBudget,
         cooldown: Cooldown,
         idempotency_key: IdempotencyKey,
+        buffered_response: BufferedResponse,
         stack: Stack
     ]
     readiness: contract_calls::readiness;

@@ -99,7 +99,9 @@ impl Scene {
         // Each readiness, each head and each chunk takes its time.
         let answer =
             |code| Answer::status(code).when(When::Polls(1)).with_chunks(2, When::Polls(1));
-        probe.answer([answer(503), answer(503), answer(200)]);
+        // Whose body is read ahead is not one that has failed.
+        let first = if rig.kind.reads_ahead() { 200 } else { 503 };
+        probe.answer([answer(first), answer(503), answer(200)]);
         probe.ready([Readiness::Comes(When::After(STEP * 2)); 3]);
         Self { rig, probe, holder, tokens, before, start: Instant::now() }
     }

@@ -5,6 +5,9 @@ use std::time::Duration;
 use abate::{
     AttemptTimeoutLayer, BreakerState, CircuitBreakerLayer, ConcurrencyLimitLayer, CooldownLayer,
     DeadlineLayer, IdempotencyKeyLayer, RetryAfterLayer, RetryBudgetLayer, RetryLayer,
+    AttemptTimeoutLayer, BreakerState, BufferedResponseLayer, CircuitBreakerLayer,
+    ConcurrencyLimitLayer, CooldownLayer, DeadlineLayer, RetryAfterLayer, RetryBudgetLayer,
+    RetryLayer,
 };
 use abate_tests::plan::{Answer, Readiness, When};
 use abate_tests::probe::Probe;
@@ -150,6 +153,26 @@ async fn breaker_over_cooldown() {
     };
     together(rig).await;
     gives_probes_back(rig).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn breaker_over_buffered_response() {
+    let rig = |probe| {
+        let breaker = CircuitBreakerLayer::new(policy());
+        let service = breaker.layer(BufferedResponseLayer::default().layer(probe));
+        Rig { breaker: Some(breaker.handle()), ..Rig::of(Kind::BufferedResponse, service) }
+    };
+    together(rig).await;
+    gives_probes_back(rig).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn buffered_response_over_attempt_timeout() {
+    together(|probe| {
+        let timeout = AttemptTimeoutLayer::new(5 * SECOND).layer(probe);
+        Rig::of(Kind::BufferedResponse, BufferedResponseLayer::default().layer(timeout))
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,8 @@ use std::time::Duration;
 use abate::{
     Attempt, AttemptTimeoutLayer, BreakerState, CircuitBreakerLayer, ConcurrencyLimitLayer,
     CooldownLayer, DeadlineLayer, Error, ErrorKind, IdempotencyKeyLayer, Jitter, Policy, Report,
+    Attempt, AttemptTimeoutLayer, BreakerState, BufferedResponseLayer, CircuitBreakerLayer,
+    ConcurrencyLimitLayer, CooldownLayer, DeadlineLayer, Error, ErrorKind, Jitter, Policy, Report,
     RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
 };
 use abate_tests::plan::{Answer, When};
@@ -64,6 +66,7 @@ pub(crate) async fn relayering(kind: Kind) {
         Kind::IdempotencyKey => {
             nothing_shared(IdempotencyKeyLayer::new().with_rule(|_| true), None).await;
         }
+        Kind::BufferedResponse => nothing_shared(BufferedResponseLayer::default(), None).await,
         Kind::AttemptTimeout => {
             let kind = Some(ErrorKind::AttemptTimeout);
             nothing_shared(AttemptTimeoutLayer::new(LONG), kind).await;
@@ -203,6 +206,7 @@ pub(crate) async fn send_and_sync(kind: Kind) {
         Kind::RetryBudget => layer(&RetryBudgetLayer::new(policy)),
         Kind::Cooldown => layer(&CooldownLayer::new(policy)),
         Kind::IdempotencyKey => layer(&IdempotencyKeyLayer::new()),
+        Kind::BufferedResponse => layer(&BufferedResponseLayer::default()),
         Kind::Stack => layer(&Stack::new(policy)),
     }
 }

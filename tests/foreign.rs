@@ -29,6 +29,7 @@ abate_tests::cells! {
         retry_budget: RetryBudget,
         cooldown: Cooldown,
         idempotency_key: IdempotencyKey,
+        buffered_response: BufferedResponse,
         stack: Stack
     ]
     over_concurrency_limit: foreign_tower::over_concurrency_limit;

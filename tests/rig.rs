@@ -4,6 +4,9 @@ use abate::{
     AttemptTimeoutLayer, BoxError, BreakerHandle, BudgetHandle, CircuitBreakerLayer,
     ConcurrencyLimitHandle, ConcurrencyLimitLayer, CooldownLayer, DeadlineLayer, Error,
     IdempotencyKeyLayer, Policy, ReplayBody, RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
+    AttemptTimeoutLayer, BoxError, BreakerHandle, BudgetHandle, BufferedResponseLayer,
+    CircuitBreakerLayer, ConcurrencyLimitHandle, ConcurrencyLimitLayer, CooldownLayer,
+    DeadlineLayer, Error, Policy, ReplayBody, RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
 };
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -42,6 +45,8 @@ pub enum Kind {
     Cooldown,
     /// [`IdempotencyKeyLayer`], which gives each request a key.
     IdempotencyKey,
+    /// [`BufferedResponseLayer`]
+    BufferedResponse,
     /// [`Stack`]
     Stack,
 }
@@ -58,11 +63,18 @@ impl Kind {
         Self::RetryBudget,
         Self::Cooldown,
         Self::IdempotencyKey,
+        Self::BufferedResponse,
         Self::Stack,
     ];
 
     /// Those that try again.
     pub const RETRYING: [Self; 2] = [Self::Retry, Self::Stack];
+
+    /// Whether it has read a body before it hands it on.
+    #[must_use]
+    pub fn reads_ahead(self) -> bool {
+        self == Self::BufferedResponse
+    }
 
     /// Whether it tries again.
     #[must_use]
@@ -129,7 +141,7 @@ pub trait Below<R>:
     + 'static
 {
     /// The body of its responses.
-    type Body: Body<Data = Bytes, Error: Into<BoxError>> + Send + Sync + 'static;
+    type Body: Body<Data = Bytes, Error: Into<BoxError>> + Send + Sync + Unpin + 'static;
 }
 
 impl<S, R, B> Below<R> for S
@@ -137,7 +149,7 @@ where
     S: Service<R, Response = Response<B>> + Clone + Send + Sync + 'static,
     S::Error: Into<BoxError> + 'static,
     S::Future: Send + 'static,
-    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Sync + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Sync + Unpin + 'static,
 {
     type Body = B;
 }
@@ -235,6 +247,7 @@ impl Rig {
             Kind::IdempotencyKey => {
                 Self::of(kind, IdempotencyKeyLayer::new().with_rule(|_| true).layer(inner))
             }
+            Kind::BufferedResponse => Self::of(kind, BufferedResponseLayer::default().layer(inner)),
             Kind::Deadline | Kind::Retry | Kind::Stack => {
                 let layer = DeadlineLayer::new(policy.total_timeout());
                 Self::of(Kind::Deadline, layer.layer(inner))
