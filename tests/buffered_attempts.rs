@@ -6,10 +6,10 @@ use std::io;
 use abate::fault::Known;
 use abate::{
     AttemptTimeoutLayer, BreakerState, BufferedResponseLayer, CircuitBreakerLayer, Error,
-    ErrorKind, Fault, Jitter, Policy, Report, RetryLayer, Stack, StopReason, TriedResult,
+    ErrorKind, Fault, Jitter, Policy, Report, RetryLayer, Stack, StopReason,
 };
 use abate_tests::play::Beat;
-use abate_tests::rig::get;
+use abate_tests::rig::{get, tried};
 use abate_tests::script::{Answer, Script};
 use bytes::Bytes;
 use futures_util::stream;
@@ -31,15 +31,6 @@ fn fine() -> Answer {
 
 fn steady() -> Policy {
     Policy::builder().with_jitter(Jitter::None).build().unwrap()
-}
-
-/// What came of each attempt: its status, or 0.
-fn tried(report: &Report) -> Vec<u16> {
-    let code = |result| match result {
-        TriedResult::Status(status) => status.as_u16(),
-        _ => 0,
-    };
-    report.tried().iter().map(|tried| code(tried.result())).collect()
 }
 
 // BR-10

@@ -3,132 +3,36 @@
 
 use std::error::Error as _;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use abate::{
-    BreakerState, CircuitBreakerLayer, ErrorKind, Fault, Jitter, Policy, ReplayBody, Report,
-    ResponseBody, Stack, StackService, StopReason, Tried, TriedResult,
+    ErrorKind, Fault, Policy, ReplayBody, Report, ResponseBody, Stack, StackService, StopReason,
 };
-use anyhow::Context as _;
+use abate_tests::rig::tried;
+use abate_tests::wire::{ANY_PORT, OK, PATIENCE, Peer, Server, request};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt, Full};
+use http::{HeaderValue, Method, Response, StatusCode};
+use http_body::{Body, Frame};
+use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::TokioExecutor;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpSocket, TcpStream};
-use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpSocket;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tower::{Layer, ServiceExt};
 
 type Test = anyhow::Result<()>;
 
-const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 const PART_OF_A_HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-le";
 const BUSY: &[u8] = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n";
-const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// What takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The server's end of a connection, and the connection's number, from 0.
-struct Peer {
-    stream: TcpStream,
-    number: usize,
-    notes: UnboundedSender<Vec<u8>>,
-}
-
-impl Peer {
-    async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.write_all(bytes).await
-    }
-
-    /// Reads the head of a request; tells how long the body is that follows.
-    async fn head(&mut self) -> io::Result<usize> {
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            head.push(self.stream.read_u8().await?.into());
-        }
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-        length.map_or(Ok(0), |length| length.parse().map_err(io::Error::other))
-    }
-
-    /// Reads a request to its end.
-    async fn request(&mut self) -> io::Result<Vec<u8>> {
-        let mut body = vec![0; self.head().await?];
-        self.stream.read_exact(&mut body).await?;
-        Ok(body)
-    }
-
-    /// Gives these answers to requests, then OK for ever.
-    async fn serve(mut self, answers: &[&[u8]]) -> io::Result<()> {
-        for answer in answers.iter().chain(std::iter::repeat(&OK)) {
-            self.request().await?;
-            self.send(answer).await?;
-        }
-        Ok(())
-    }
-
-    /// Tells the test.
-    fn note(&self, note: Vec<u8>) -> io::Result<()> {
-        self.notes.send(note).map_err(io::Error::other)
-    }
-}
-
-struct Server {
-    address: SocketAddr,
-    accepted: Arc<AtomicUsize>,
-    notes: UnboundedReceiver<Vec<u8>>,
-}
-
-impl Server {
-    /// Plays `script` on each connection.
-    fn start<F>(script: impl Fn(Peer) -> F + Send + 'static) -> io::Result<Self>
-    where
-        F: Future<Output = io::Result<()>> + Send + 'static,
-    {
-        let socket = TcpSocket::new_v4()?;
-        socket.bind(ANY_PORT)?;
-        let listener = socket.listen(16)?;
-        let (address, accepted) = (listener.local_addr()?, Arc::new(AtomicUsize::new(0)));
-        let (sender, notes) = mpsc::unbounded_channel();
-        let server = Self { address, accepted: Arc::clone(&accepted), notes };
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                // Relaxed: a number, read when the call is over.
-                let number = accepted.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(script(Peer { stream, number, notes: sender.clone() }));
-            }
-        });
-        Ok(server)
-    }
-
-    fn connections(&self) -> usize {
-        // Relaxed: as above.
-        self.accepted.load(Ordering::Relaxed)
-    }
-
-    async fn note(&mut self) -> anyhow::Result<Vec<u8>> {
-        timeout(PATIENCE, self.notes.recv()).await?.context("nothing was noted")
-    }
-
-    fn get(&self) -> Request<Full<Bytes>> {
-        request(Method::GET, self.address, Full::default())
-    }
-}
-
-fn request<B>(method: Method, address: SocketAddr, body: B) -> Request<B> {
-    let mut request = Request::new(body);
-    *request.method_mut() = method;
-    *request.uri_mut() = format!("http://{address}/").parse().unwrap_or_default();
-    request
-}
 
 fn over<L, B>(layer: L) -> L::Service
 where
@@ -142,22 +46,8 @@ fn stack(policy: Policy) -> StackService<Client<HttpConnector, ReplayBody<Full<B
     over(Stack::new(policy))
 }
 
-/// All defaults, with a first wait that is always the same.
-fn steady(base: Duration) -> Policy {
-    Policy::builder().with_base(base).with_jitter(Jitter::None).build().unwrap_or_default()
-}
-
 fn report(response: &Response<ResponseBody<Incoming>>) -> Report {
     response.extensions().get().cloned().unwrap_or_default()
-}
-
-/// What the attempts came to: a status each, 0 for none.
-fn tried(report: &Report) -> Vec<u16> {
-    let code = |tried: &Tried| match tried.result() {
-        TriedResult::Status(status) => status.as_u16(),
-        _ => 0,
-    };
-    report.tried().iter().map(code).collect()
 }
 
 #[tokio::test]
@@ -225,73 +115,6 @@ async fn retry_after_is_waited_for_to_the_end() -> Test {
     // A second and up to a quarter of it.
     assert!(report.waited() >= Duration::from_secs(1), "{report}");
     assert!(report.elapsed() < Duration::from_secs(6), "{report}");
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_discarded_body_that_comes_late_is_drained_and_its_connection_used_again() -> Test {
-    // A machine that stalls for 30 ms gets other chances.
-    for _ in 0..20 {
-        let server = Server::start(|mut peer| async move {
-            peer.request().await?;
-            peer.send(b"HTTP/1.1 503 Busy\r\ncontent-length: 32768\r\n\r\n").await?;
-            sleep(Duration::from_millis(20)).await;
-            peer.send(&[b'x'; 32 * 1024]).await?;
-            peer.serve(&[]).await
-        })?;
-        let response = stack(steady(Duration::from_millis(300))).oneshot(server.get()).await?;
-        assert_eq!(tried(&report(&response)), [503, 200]);
-        if server.connections() == 1 {
-            return Ok(());
-        }
-    }
-    anyhow::bail!("each time the second attempt had to connect anew")
-}
-
-#[tokio::test]
-async fn a_discarded_body_without_end_is_dropped_long_before_the_wait_is_over() -> Test {
-    let mut server = Server::start(|mut peer| async move {
-        if peer.number > 0 {
-            return peer.serve(&[]).await;
-        }
-        peer.request().await?;
-        peer.send(b"HTTP/1.1 503 Busy\r\ncontent-length: 9999999999\r\n\r\n").await?;
-        while peer.send(b"and on, ").await.is_ok() {
-            sleep(Duration::from_millis(5)).await;
-        }
-        peer.note(b"closed".to_vec())
-    })?;
-    let begun = Instant::now();
-    let call = tokio::spawn(stack(steady(Duration::from_secs(2))).oneshot(server.get()));
-    server.note().await?;
-    // 50 ms, and then a word or two until the server notices.
-    assert!((50..1_000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
-    assert_eq!((tried(&report(&call.await??)), server.connections()), (vec![503, 200], 2));
-    Ok(())
-}
-
-// BR-10
-#[tokio::test]
-async fn a_body_that_breaks_off_is_an_error_to_its_reader_and_a_failure_to_the_breaker() -> Test {
-    let server = Server::start(|mut peer| async move {
-        peer.request().await?;
-        peer.send(b"HTTP/1.1 200 OK\r\n").await?;
-        match peer.number % 2 {
-            0 => peer.send(b"content-length: 99\r\n\r\nfar from all").await,
-            _ => peer.send(b"transfer-encoding: chunked\r\n\r\nC\r\nfar from all\r\n").await,
-        }
-    })?;
-    let policy = Policy::builder().with_breaker_failure_rate(0.1).with_breaker_minimum_calls(2);
-    let breaker = CircuitBreakerLayer::new(&policy.build()?);
-    let (handle, service) = (breaker.handle(), over(breaker));
-    let begun = Instant::now();
-    while handle.state() == BreakerState::Closed {
-        assert!(begun.elapsed() < PATIENCE, "bodies break, and it does not open");
-        let body = service.clone().oneshot(server.get()).await?.into_body();
-        assert!(body.collect().await.is_err(), "a clean end");
-        // The evidence has to span two seconds.
-        sleep(Duration::from_millis(50)).await;
-    }
     Ok(())
 }
 

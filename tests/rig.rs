@@ -6,7 +6,8 @@ use abate::{
     IdempotencyKeyLayer, Policy, ReplayBody, RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
     AttemptTimeoutLayer, BoxError, BreakerHandle, BudgetHandle, BufferedResponseLayer,
     CircuitBreakerLayer, ConcurrencyLimitHandle, ConcurrencyLimitLayer, CooldownLayer,
-    DeadlineLayer, Error, Policy, ReplayBody, RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
+    DeadlineLayer, Error, Policy, ReplayBody, Report, RetryAfterLayer, RetryBudgetLayer,
+    RetryLayer, Stack, Tried, TriedResult,
 };
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -290,6 +291,16 @@ pub async fn call(client: Client) -> Result<Response<Result<Bytes, BoxError>>, E
     let (head, body) = client.oneshot(get()).await?.into_parts();
     let body = body.collect().await.map(http_body_util::Collected::to_bytes);
     Ok(Response::from_parts(head, body))
+}
+
+/// What the attempts came to: a status each, 0 for none.
+#[must_use]
+pub fn tried(report: &Report) -> Vec<u16> {
+    let code = |tried: &Tried| match tried.result() {
+        TriedResult::Status(status) => status.as_u16(),
+        _ => 0,
+    };
+    report.tried().iter().map(code).collect()
 }
 
 /// A request that may be repeated.

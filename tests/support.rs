@@ -6,6 +6,7 @@ pub mod play;
 pub mod probe;
 pub mod rig;
 pub mod script;
+pub mod wire;
 
 /// The code in the README, compiled.
 #[cfg(doctest)]
