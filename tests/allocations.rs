@@ -11,9 +11,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use abate::{
-    AttemptTimeoutLayer, BreakerState, CircuitBreakerLayer, ConcurrencyLimitLayer, DeadlineLayer,
-    Error, ErrorKind, Policy, PolicyBuilder, ReplayBody, RetryAfterLayer, RetryBudgetLayer,
-    RetryLayer, Stack,
+    AttemptTimeoutLayer, BreakerState, BufferedResponseLayer, CircuitBreakerLayer,
+    ConcurrencyLimitLayer, DeadlineLayer, Error, ErrorKind, Policy, PolicyBuilder, ReplayBody,
+    RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
 };
 use allocation_counter::{measure, opt_out};
 use bytes::Bytes;
@@ -198,6 +198,7 @@ fn no_layer_allocates_anything_for_a_call_that_succeeds() {
         assert_adds_nothing(&ConcurrencyLimitLayer::from_policy(&policy), &make);
         assert_adds_nothing(&AttemptTimeoutLayer::new(long), &make);
         assert_adds_nothing(&DeadlineLayer::new(long), &make);
+        assert_adds_nothing(&BufferedResponseLayer::default(), &make);
     }
     let runtime = runtime().unwrap();
     let _entered = runtime.enter();
@@ -336,6 +337,54 @@ fn a_refusal_by_a_full_limit_allocates_its_error_alone() {
         let (allocations, result) = allocated(&mut client, get().unwrap());
         assert_eq!(result.unwrap_err().kind(), ErrorKind::LimitReached);
         assert!(nth < WARM_UP || allocations <= 1, "{allocations}");
+    }
+}
+
+/// Comes in halves, pausing once.
+struct Halves {
+    left: Bytes,
+    paused: bool,
+}
+
+impl Body for Halves {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if !std::mem::replace(&mut self.paused, true) {
+            return Poll::Pending;
+        }
+        let half = self.left.len().div_ceil(2);
+        let frame = Frame::data(self.left.split_to(half));
+        Poll::Ready((half > 0).then_some(Ok(frame)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left.len() as u64)
+    }
+}
+
+#[test]
+fn a_body_that_is_read_ahead_in_parts_allocates_the_room_for_the_whole() {
+    let runtime = runtime().unwrap();
+    let _entered = runtime.enter();
+    let halves = tower::service_fn(async |_: Request<Empty<Bytes>>| {
+        let left = Bytes::from_static(&[7; 1_000]);
+        Ok::<_, Infallible>(Response::new(Halves { left, paused: false }))
+    });
+    let mut client = BufferedResponseLayer::default().layer(halves);
+    for nth in 0..20 {
+        let (allocations, result) = allocated(&mut client, get().unwrap());
+        assert!(matches!(result, Ok(200)));
+        // The timer that the pause takes is in its pool by then.
+        assert!(nth < WARM_UP || allocations == 1, "{allocations}");
     }
 }
 

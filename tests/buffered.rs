@@ -21,7 +21,8 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body::Body;
 use http_body_util::{BodyExt, Full};
-use tokio::time::{sleep, timeout};
+use tokio::time::{advance, sleep, timeout};
+use tokio_test::{assert_pending, assert_ready_err, task};
 use tower::{BoxError, Layer, Service, ServiceExt};
 
 type Tested = Result<(), BoxError>;
@@ -214,7 +215,7 @@ async fn a_body_that_is_not_there_in_time_is_an_attempt_that_timed_out() -> Test
         if endless {
             // Time stands still while there is something to do.
             while script.elapsed() < seconds(8) {
-                tokio::time::advance(millis(100)).await;
+                advance(millis(100)).await;
             }
             assert!(called.is_finished());
         }
@@ -226,6 +227,18 @@ async fn a_body_that_is_not_there_in_time_is_an_attempt_that_timed_out() -> Test
         assert!(endless || told.iter().map(|it| &*it.message).eq(["ended"]), "{told:?}");
     }
     Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_whose_time_is_up_is_let_go_also_if_its_call_is_kept() {
+    let script = Script::of([answer([Beat::data("half"), Beat::Hang])]);
+    let mut call = task::spawn(layer().layer(script.clone()).call(get()));
+    assert_pending!(call.poll());
+    advance(seconds(2)).await;
+    assert!(call.is_woken());
+    assert_ready_err!(call.poll());
+    assert_eq!(script.open(), 0);
+    assert_pending!(call.poll());
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use abate::{
-    AttemptTimeoutLayer, CircuitBreakerLayer, ConcurrencyLimitLayer, DeadlineLayer, ErrorKind,
-    Policy, PolicyError, ReplayBody, ResponseBody, RetryAfterLayer, RetryLayer, Stack,
-    StackService,
+    AttemptTimeoutLayer, BufferedResponseLayer, CircuitBreakerLayer, ConcurrencyLimitLayer,
+    DeadlineLayer, ErrorKind, Policy, PolicyError, ReplayBody, ResponseBody, RetryAfterLayer,
+    RetryLayer, Stack, StackService,
 };
 use axum::body::Body as AxumBody;
 use axum::extract::State;
@@ -93,6 +93,7 @@ carry_every_body! {
     a_concurrency_limit_alone_carries_every_body: ConcurrencyLimitLayer::new(1)?;
     an_attempt_timeout_alone_carries_every_body: AttemptTimeoutLayer::new(LONG);
     a_deadline_alone_carries_every_body: DeadlineLayer::new(LONG);
+    a_buffered_response_alone_carries_every_body: BufferedResponseLayer::default();
     a_stack_carries_every_body: Stack::new(policy());
 }
 

@@ -24,6 +24,10 @@
 //! | methods | idempotent ones (RFC 9110 section 9.2.2), or with an [`Idempotency-Key`](crate::IdempotencyKeyLayer); others when unsent or answered 429. Before these counts [a rule](crate::PolicyBuilder::with_idempotent), before that the request's [`Idempotent`](crate::Idempotent) mark | never do a thing twice |
 //! | `Retry-After` | a floor, spread upwards; longer than the time left, the response is returned at once | nobody knocks early, or all at one moment |
 //!
+//! The head decides: with a good one the call is over, and a body that breaks off later is an error to
+//! its reader, never tried again. To make the body a part of the attempt, lay a
+//! [`BufferedResponseLayer`](crate::BufferedResponseLayer) below.
+//!
 //! A retry layer below another one stands down for the same call, so that attempts do not multiply;
 //! behind a `Buffer` it knows only if the upper one is told to
 //! [reach through](RetryLayer::through_spawned_layers). A layer in between that rewrites authority or
