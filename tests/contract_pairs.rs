@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use abate::{
-    AttemptTimeoutLayer, BreakerState, CircuitBreakerLayer, ConcurrencyLimitLayer, CooldownLayer,
-    DeadlineLayer, IdempotencyKeyLayer, RetryAfterLayer, RetryBudgetLayer, RetryLayer,
     AttemptTimeoutLayer, BreakerState, BufferedResponseLayer, CircuitBreakerLayer,
-    ConcurrencyLimitLayer, CooldownLayer, DeadlineLayer, RetryAfterLayer, RetryBudgetLayer,
-    RetryLayer,
+    ConcurrencyLimitLayer, CooldownLayer, DeadlineLayer, IdempotencyKeyLayer, RetryAfterLayer,
+    RetryBudgetLayer, RetryLayer,
 };
 use abate_tests::plan::{Answer, Readiness, When};
 use abate_tests::probe::Probe;

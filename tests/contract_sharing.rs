@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use abate::{
-    Attempt, AttemptTimeoutLayer, BreakerState, CircuitBreakerLayer, ConcurrencyLimitLayer,
-    CooldownLayer, DeadlineLayer, Error, ErrorKind, IdempotencyKeyLayer, Jitter, Policy, Report,
     Attempt, AttemptTimeoutLayer, BreakerState, BufferedResponseLayer, CircuitBreakerLayer,
-    ConcurrencyLimitLayer, CooldownLayer, DeadlineLayer, Error, ErrorKind, Jitter, Policy, Report,
-    RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
+    ConcurrencyLimitLayer, CooldownLayer, DeadlineLayer, Error, ErrorKind, IdempotencyKeyLayer,
+    Jitter, Policy, Report, RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
 };
 use abate_tests::plan::{Answer, When};
 use abate_tests::probe::Probe;

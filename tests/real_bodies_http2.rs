@@ -243,9 +243,9 @@ async fn a_stream_that_breaks_is_not_sent_again() -> Test {
     parts.send(Err(io::Error::other("torn")))?;
     let call = stack(Http2, steady())?.oneshot(put(address, body));
     let error = timeout(PATIENCE, call).await?.unwrap_err();
-    assert_eq!((error.fault(), error.attempts()), (Fault::Ambiguous, 1), "{error:?}");
+    assert_eq!((error.fault(), error.attempts()), (Fault::Permanent, 1), "{error:?}");
     let reason = error.report().and_then(abate::Report::stop_reason);
-    assert_eq!(reason, Some(StopReason::BodyNotReplayable));
+    assert_eq!(reason, Some(StopReason::NotRetryable));
     assert!(notes.try_recv().is_err());
     Ok(())
 }

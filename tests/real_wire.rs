@@ -2,7 +2,6 @@
 //! out byte by byte.
 
 use std::error::Error as _;
-use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -12,19 +11,15 @@ use abate::{
 use abate_tests::rig::tried;
 use abate_tests::wire::{ANY_PORT, OK, PATIENCE, Peer, Server, request};
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt, Full};
-use http::{HeaderValue, Method, Response, StatusCode};
-use http_body::{Body, Frame};
-use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::TokioExecutor;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpSocket;
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tower::{Layer, ServiceExt};

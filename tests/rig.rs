@@ -1,13 +1,10 @@
 //! Each of our layers around a service, in one shape, so that one test can go over all of them.
 
 use abate::{
-    AttemptTimeoutLayer, BoxError, BreakerHandle, BudgetHandle, CircuitBreakerLayer,
-    ConcurrencyLimitHandle, ConcurrencyLimitLayer, CooldownLayer, DeadlineLayer, Error,
-    IdempotencyKeyLayer, Policy, ReplayBody, RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
     AttemptTimeoutLayer, BoxError, BreakerHandle, BudgetHandle, BufferedResponseLayer,
     CircuitBreakerLayer, ConcurrencyLimitHandle, ConcurrencyLimitLayer, CooldownLayer,
-    DeadlineLayer, Error, Policy, ReplayBody, Report, RetryAfterLayer, RetryBudgetLayer,
-    RetryLayer, Stack, Tried, TriedResult,
+    DeadlineLayer, Error, IdempotencyKeyLayer, Policy, ReplayBody, Report, RetryAfterLayer,
+    RetryBudgetLayer, RetryLayer, Stack, Tried, TriedResult,
 };
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -54,7 +51,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Retry,
         Self::CircuitBreaker,
         Self::RetryAfter,
