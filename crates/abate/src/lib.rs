@@ -1,11 +1,21 @@
 //! Tower layers that keep an HTTP client from turning a dependency's slow minute into its own
 //! outage.
+//!
+//! # Features
+//!
+//! | feature | what it brings |
+//! |---|---|
+//! | `hyper` (default) | the errors of hyper and of hyper-util's client are known by their types |
+//! | `client` | `client`: a client that is ready to use, with HTTPS, HTTP/2, redirects and decompression |
+//! | `axum` | an [`Error`] is a response |
 
 pub mod attempt_timeout;
 pub mod body;
 mod budget;
 pub mod buffered_response;
 pub mod circuit_breaker;
+#[cfg(feature = "client")]
+pub mod client;
 mod clock;
 pub mod concurrency_limit;
 mod context;
@@ -50,6 +60,8 @@ pub use self::body::{ReplayBody, ResponseBody};
 pub use self::budget::BudgetHandle;
 pub use self::buffered_response::{BufferedBody, BufferedResponseLayer};
 pub use self::circuit_breaker::{BreakerHandle, CircuitBreakerLayer};
+#[cfg(feature = "client")]
+pub use self::client::{Body, Client, ClientBuilder, client};
 pub use self::concurrency_limit::{ConcurrencyLimitHandle, ConcurrencyLimitLayer, Hold};
 pub use self::context::Attempt;
 pub use self::cooldown::CooldownLayer;
