@@ -7,6 +7,8 @@
 //! |---|---|
 //! | `hyper` (default) | the errors of hyper and of hyper-util's client are known by their types |
 //! | `client` | `client`: a client that is ready to use, with HTTPS, HTTP/2, redirects and decompression |
+//! | `reqwest` | `reqwest_client`: reqwest's client below the layers, its requests and responses above |
+//! | `reqwest-middleware` | [`Stack`] and [`RetryLayer`] as middleware of that crate |
 //! | `axum` | an [`Error`] is a response |
 
 pub mod attempt_timeout;
@@ -30,6 +32,8 @@ mod into_response;
 mod observe;
 mod permits;
 mod report;
+#[cfg(feature = "reqwest")]
+pub mod reqwest_client;
 pub mod retry;
 pub mod retry_after;
 pub mod retry_budget;
@@ -69,6 +73,8 @@ pub use self::deadline::DeadlineLayer;
 pub use self::error::{BoxError, Error, ErrorKind};
 pub use self::idempotency_key::IdempotencyKeyLayer;
 pub use self::report::{Report, Tried, TriedResult};
+#[cfg(feature = "reqwest")]
+pub use self::reqwest_client::{ReqwestClient, ReqwestService};
 pub use self::retry::RetryLayer;
 pub use self::retry_after::RetryAfterLayer;
 pub use self::retry_budget::RetryBudgetLayer;
