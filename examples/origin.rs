@@ -1,11 +1,13 @@
 //! Small HTTP/1.1 origins on loopback, and what `storm` measures with them, each module using only those before it:
 //! [`tally`], [`progress`], [`load`], [`figures`], [`chart`]. By itself: [`payments`].
+//! [`tally`], [`progress`], [`load`], [`figures`], [`chart`]; and the dependency of the clients, [`stock`].
 
 pub mod chart;
 pub mod figures;
 pub mod load;
 pub mod payments;
 pub mod progress;
+pub mod stock;
 pub mod tally;
 
 use std::future::Future;
