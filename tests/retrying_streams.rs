@@ -31,6 +31,8 @@ struct Act {
     status: Option<u16>,
     /// Whether the answer has a body.
     talks: bool,
+    /// Its `Retry-After`.
+    later: Option<&'static str>,
 }
 
 /// What becomes of the request when its attempt has answered.
@@ -45,10 +47,11 @@ enum Then {
     Hangs,
 }
 
-const LAST: Act = Act { reads: usize::MAX, then: Then::Drops, status: Some(200), talks: false };
+const LAST: Act =
+    Act { reads: usize::MAX, then: Then::Drops, status: Some(200), talks: false, later: None };
 
 fn busy(reads: usize, then: Then) -> Act {
-    Act { reads, then, status: Some(503), talks: false }
+    Act { reads, then, status: Some(503), talks: false, later: None }
 }
 
 /// A client whose n-th attempt does the n-th of some acts, and then the last for ever.
@@ -126,7 +129,11 @@ where
             let beats = if act.talks { vec![Beat::data("why"), Beat::data("not")] } else { vec![] };
             let answer = Played::new(beats, client.0.start, Arc::new(Seats::default()).take());
             client.note(|seen| seen.answers.push(answer.watched()));
-            Ok(Response::builder().status(status).body(answer)?)
+            let response = Response::builder().status(status);
+            Ok(match act.later {
+                Some(later) => response.header("retry-after", later).body(answer)?,
+                None => response.body(answer)?,
+            })
         })
     }
 }
@@ -294,6 +301,20 @@ async fn a_retry_that_is_not_made_gives_its_token_back_whoever_ends_it() -> Test
     assert!(gone.is_err());
     assert!(tokens() >= before, "{} of {before}", tokens());
     assert_eq!(client.attempts().len(), 2);
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_is_not_made_still_tells_when_the_server_wants_to_be_called() -> Tested {
+    let first = Act { later: Some("3"), ..busy(1, Then::Holds(seconds(9))) };
+    let client = Client::of([first, LAST]);
+    let start = std::time::Instant::from(Instant::now());
+    let response = steady()?.layer(client.clone()).oneshot(at_once()).await?;
+    let told = report(&response).cloned().unwrap_or_default();
+    assert_eq!(told.stop_reason(), Some(StopReason::BodyNotReplayable));
+    assert_eq!(told.retry_at(), Some(start + seconds(3)));
+    // What is asked for and up to a quarter more is waited for, and no longer.
+    assert!((3_000..=3_750).contains(&told.elapsed().as_millis()), "{told}");
     Ok(())
 }
 

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant, SystemTime};
 use abate_core::budget::Grant;
 use abate_core::deadline::Deadline;
 use abate_core::outcome::{Fault, Outcome};
-use abate_core::retry_after::Pushback;
 use abate_core::safety::Safety;
 use abate_core::session::{Decision, Retry, Session, Stop, StopReason, Traits};
 use bytes::Bytes;
@@ -19,7 +18,7 @@ use tower_service::Service;
 
 use super::kept::Kept;
 use super::pause::{Pause, Prepared, Refusal};
-use super::recall::Recall;
+use super::recall::wished_for;
 use super::shared::{Shared, Terms};
 use crate::body::{ReplayBody, Slot, Tape};
 use crate::budget::BudgetHandle;
@@ -123,6 +122,10 @@ impl Call {
         self.kept.bytes()
     }
 
+    pub(super) const fn session(&self) -> &Session {
+        &self.session
+    }
+
     /// Whether what becomes of it is no affair of the retry around it.
     pub(super) const fn is_apart(&self) -> bool {
         self.apart
@@ -166,17 +169,6 @@ impl Call {
         scope.set_sent(None);
         poll();
         self.note_sent(terms, scope);
-    }
-
-    /// The retry, after an attempt that streamed its body, if that is to be had again by then.
-    #[cold]
-    pub(super) fn recall<ResBody: Body>(
-        &self,
-        scope: &Scope,
-        retry: Retry,
-        slot: &mut Slot<ResBody>,
-    ) -> Box<Recall<ResBody>> {
-        Box::new(Recall::new(scope.now(), &self.session, retry, slot))
     }
 
     pub(super) fn poll_pause<S, B, ResBody>(
@@ -234,12 +226,9 @@ impl Call {
     /// The end of a call whose retry was granted and cannot have the body; its answer is still there.
     #[cold]
     pub(super) fn give_up<B>(&mut self, scope: &Scope, slot: &mut Slot<B>, retry: &Retry) {
-        let mut stop = Stop::because(StopReason::BodyNotReplayable);
-        let wish = retry.hint.pushback().map(Pushback::delay).filter(|delay| !delay.is_zero());
-        stop.retry_at =
-            wish.and_then(|delay| retry.at.checked_sub(retry.after)?.checked_add(delay));
-        observe::stopped(self.session.attempts(), stop.reason);
-        self.tell(scope, slot, Some(stop));
+        let reason = StopReason::BodyNotReplayable;
+        observe::stopped(self.session.attempts(), reason);
+        self.tell(scope, slot, Some(reason), wished_for(retry));
     }
 
     /// The end of a call whose retry was not sent, after the wait for it.
@@ -320,13 +309,19 @@ impl Call {
         if let Some(tried) = tried {
             self.push(tried);
         }
-        self.tell(scope, slot, stop);
+        let retry_at = stop.and_then(|stop| stop.retry_at);
+        self.tell(scope, slot, stop.map(|stop| stop.reason), retry_at);
     }
 
-    fn tell<B>(&mut self, scope: &Scope, slot: &mut Slot<B>, stop: Option<Stop>) {
+    #[inline]
+    fn tell<B>(
+        &mut self,
+        scope: &Scope,
+        slot: &mut Slot<B>,
+        reason: Option<StopReason>,
+        retry_at: Option<Instant>,
+    ) {
         let mut report = self.past.take().map(|past| past.report).unwrap_or_default();
-        let (reason, retry_at) =
-            (stop.map(|stop| stop.reason), stop.and_then(|stop| stop.retry_at));
         report.end(self.elapsed(scope), reason, retry_at);
         match slot {
             Poll::Ready(Ok(response)) => {

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use abate_core::outcome::Outcome;
-use abate_core::session::{Decision, Retry};
+use abate_core::session::{Decision, Retry, Session};
 use abate_core::striped::Stripe;
 use bytes::Bytes;
 use http::{Request, Response};
@@ -105,7 +105,9 @@ where
                         Decision::Retry(retry) => {
                             call.note_retry(&scope, slot, &retry);
                             match this.tape {
-                                Some(_) => State::Recall(call.recall(&scope, retry, slot)),
+                                Some(_) => {
+                                    State::Recall(recall(call.session(), &scope, retry, slot))
+                                }
                                 None => match pause(call, terms, &scope, None, retry, slot) {
                                     Some(pause) => State::Pause(pause),
                                     None => return,
@@ -151,6 +153,16 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         poll_answer(self, cx)
     }
+}
+
+#[cold]
+fn recall<ResBody: Body>(
+    session: &Session,
+    scope: &Scope,
+    retry: Retry,
+    slot: &mut Slot<ResBody>,
+) -> Box<Recall<ResBody>> {
+    Box::new(Recall::new(scope.now(), session, retry, slot))
 }
 
 /// The pause before another attempt, which takes the answer; or, if there can be none after all, the

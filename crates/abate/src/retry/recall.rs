@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use abate_core::deadline::Deadline;
+use abate_core::retry_after::Pushback;
 use abate_core::session::{Retry, Session};
 use bytes::Bytes;
 use http_body::Body;
@@ -60,4 +61,10 @@ impl<ResBody: Body> Recall<ResBody> {
         *slot = mem::replace(&mut self.answer, Poll::Pending);
         Poll::Ready(self.retry.take())
     }
+}
+
+/// When the server wants to be called again, where it said so.
+pub(super) fn wished_for(retry: &Retry) -> Option<Instant> {
+    let wish = retry.hint.pushback().map(Pushback::delay).filter(|delay| !delay.is_zero())?;
+    retry.at.checked_sub(retry.after)?.checked_add(wish)
 }
