@@ -116,9 +116,10 @@ fn put<B>(address: SocketAddr, body: B) -> Request<B> {
     request(Method::PUT, address, body)
 }
 
-/// A first wait of exactly 100 ms, and of twice as much before each next.
+/// A first wait of exactly 400 ms, so that a machine which stalls does not decide whether a body is
+/// back in time, and of twice as much before each next.
 fn steady() -> PolicyBuilder {
-    Policy::builder().with_jitter(Jitter::None)
+    Policy::builder().with_base(Duration::from_millis(400)).with_jitter(Jitter::None)
 }
 
 #[derive(Clone, Copy)]

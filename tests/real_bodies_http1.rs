@@ -84,7 +84,10 @@ async fn an_answer_after_the_first_of_a_hundred_frames_is_retried_with_all_of_th
     for then in [Then::Closes, Then::ReadsOn] {
         let mut server = Server::start(move |peer| amid(peer, then)).await?;
         let response = call(Http1, steady(), put(server.address, streamed())).await?;
-        assert_eq!(told(&response), (vec![503, 200], None), "{then:?}");
+        let (tried, stop) = told(&response);
+        // Closed with something unread, a connection is reset, and its answer may be lost.
+        let lost = matches!(then, Then::Closes) && tried == [0, 200];
+        assert!((lost || tried == [503, 200]) && stop.is_none(), "{then:?}: {tried:?}, {stop:?}");
         let mut got = server.got().await?;
         if let Then::ReadsOn = then {
             assert!(got.body == whole(), "the first upload was not cut short");
@@ -168,7 +171,7 @@ async fn an_attempt_that_times_out_amid_its_upload_is_followed_by_a_whole_one() 
         let (parts, body) = fed();
         feed(&parts, 0..40)?;
         let body = if length_known { sized(body).boxed_unsync() } else { body.boxed_unsync() };
-        let policy = steady().with_attempt_timeout(Duration::from_millis(200));
+        let policy = steady().with_attempt_timeout(Duration::from_millis(500));
         let call = tokio::spawn(call(Http1, policy, put(server.address, body)));
         feed_the_rest_once(began, parts, 40).await?;
         assert_eq!(told(&call.await??), (vec![0, 200], None));

@@ -225,7 +225,7 @@ async fn an_attempt_that_times_out_amid_its_upload_is_followed_by_a_whole_one() 
     .await?;
     let (parts, body) = fed();
     feed(&parts, 0..40)?;
-    let policy = steady().with_attempt_timeout(Duration::from_millis(200));
+    let policy = steady().with_attempt_timeout(Duration::from_millis(500));
     let call = tokio::spawn(call(Http2, policy, put(address, body)));
     timeout(PATIENCE, began.recv()).await?.context("there was no second attempt")?;
     feed(&parts, 40..FRAMES)?;

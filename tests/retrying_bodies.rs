@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::io;
 
 use abate::{ErrorKind, Report, StopReason};
+use abate_tests::events::Events;
 use abate_tests::script::{Answer, Script};
 use bytes::Bytes;
 use futures_util::stream;
@@ -76,9 +77,11 @@ where
     B::Error: Into<BoxError> + Send,
 {
     let script = Script::of([Answer::status(503), Answer::status(200)]);
+    let events = Events::listen();
     let response = retries(3)?.layer(script.clone()).oneshot(put(body)).await?;
     assert_eq!(response.status(), 503);
     assert_eq!(stop(&response), Some(StopReason::BodyNotReplayable));
+    assert_eq!(events.messages(), ["stopped retrying"], "and nothing of a retry");
     let arrived = script.arrived();
     assert_eq!(arrived.len(), 1, "never again, and never without its body");
     let whole = [[1; 40_000], [2; 40_000]].concat();

@@ -251,11 +251,13 @@ async fn a_retry_whose_body_does_not_come_back_is_not_made_and_the_answer_is_who
 
 #[tokio::test(start_paused = true)]
 async fn without_a_backoff_the_body_is_waited_for_as_long_as_a_client_takes_to_let_go() -> Tested {
-    for (held, status) in [(49, 200), (51, 503)] {
+    for (held, status) in [(20, 200), (49, 200), (51, 503)] {
         let client = Client::of([busy(1, Then::Holds(millis(held))), LAST]);
         let none = Policy::builder().with_backoff(abate::Backoff::NONE);
         let response = unpaid(none)?.layer(client.clone()).oneshot(at_once()).await?;
         assert_eq!(response.status(), status, "held for {held} ms");
+        let second = client.attempts().get(1).map(|(at, _)| *at);
+        assert_eq!(second, (status == 200).then(|| millis(held)), "at once when it is let go");
     }
     Ok(())
 }

@@ -31,6 +31,7 @@ enum Step {
 struct Steps {
     steps: VecDeque<Step>,
     exact: bool,
+    ended: bool,
     polls: usize,
     waker: Arc<Mutex<Option<Waker>>>,
 }
@@ -58,8 +59,12 @@ impl Body for Steps {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
         self.polls += 1;
+        assert!(!self.ended, "asked again after its end");
         Poll::Ready(match self.steps.pop_front() {
-            None => None,
+            None => {
+                self.ended = true;
+                None
+            }
             Some(Step::Data(data)) => Some(Ok(Frame::data(Bytes::from_static(data)))),
             Some(Step::Trailers) => Some(Ok(Frame::trailers(trailers()))),
             Some(Step::Error) => Some(Err("torn")),
