@@ -1,6 +1,6 @@
 //! Small HTTP/1.1 origins on loopback, and what `storm` measures with them, each module using only those before it:
-//! [`tally`], [`progress`], [`load`], [`figures`], [`chart`]. By itself: [`payments`].
-//! [`tally`], [`progress`], [`load`], [`figures`], [`chart`]; and the dependency of the clients, [`stock`].
+//! [`tally`], [`progress`], [`load`], [`figures`], [`chart`]. By themselves: [`payments`], and [`stock`], the
+//! dependency of the clients.
 
 pub mod chart;
 pub mod figures;

@@ -27,9 +27,7 @@
 //! The head decides: with a good one the call is over, and a body that breaks off later is an error to
 //! its reader, never tried again. To make the body a part of the attempt, lay a
 //! [`BufferedResponseLayer`](crate::BufferedResponseLayer) below.
-//! | methods | idempotent ones (RFC 9110 section 9.2.2), with an `Idempotency-Key`, or marked [`Idempotent`](crate::Idempotent); others when unsent or answered 429 | never do a thing twice |
 //! | bodies | whole in memory: any size; streams: the first 64 KiB are recorded, longer ones are sent once | a thousand calls at once keep 64 MiB at the most |
-//! | `Retry-After` | a floor, spread upwards; longer than the time left, the response is returned at once | nobody knocks early, or all at one moment |
 //!
 //! An attempt that is answered amid its request may still be reading a stream. The retry waits until
 //! the client lets go of it, through its backoff, or for 50 ms if that is shorter or if the answer has
