@@ -387,22 +387,3 @@ fn a_body_that_is_read_ahead_in_parts_allocates_the_room_for_the_whole() {
         assert!(nth < WARM_UP || allocations == 1, "{allocations}");
     }
 }
-
-#[test]
-fn figures_to_report() {
-    let runtime = runtime().unwrap();
-    let _entered = runtime.enter();
-    let mut client = Stack::new(Policy::default()).layer(Bare::new(false));
-    println!("future of the stack: {} B", size_of_val(&client.call(get().unwrap())));
-    println!("future of the bare service: {} B", size_of::<BareFuture<ReplayBody<Empty<Bytes>>>>());
-    let growth = size_of::<ReplayBody<Full<Bytes>>>() - size_of::<Full<Bytes>>();
-    println!("growth of a body: {growth} B");
-    let mut covering = Stack::new(Policy::default()).covering_body().layer(Bare::new(false));
-    let counts: Vec<_> = (0..6).map(|_| allocated(&mut covering, get().unwrap()).0).collect();
-    println!("allocations when bodies are covered: {counts:?}");
-    for length in [4 * 1024, 4 * 1024 + 1, 64 * 1024] {
-        let make = || with_body(Method::PUT, length).unwrap();
-        let counts: Vec<_> = (0..6).map(|_| allocated(&mut client, make()).0).collect();
-        println!("allocations of a PUT of {length} B: {counts:?}");
-    }
-}

@@ -54,7 +54,7 @@ where
     }
 
     fn clone_body(&self, body: &ReplayBody<B>) -> Option<ReplayBody<B>> {
-        body.data().map(|data| ReplayBody::whole(data.cloned()))
+        body.try_clone()
     }
 }
 
