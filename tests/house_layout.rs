@@ -11,7 +11,7 @@ const LADDER: [&[&str]; 9] = [
     &["outcome"],
     &["retry_after", "safety"],
     &["classify"],
-    &["backoff", "budget", "breaker", "cooldown"],
+    &["backoff", "budget", "breaker", "cooldown", "grpc"],
     &["fleet"],
     &["policy"],
     &["session"],

@@ -12,7 +12,7 @@
 //! | 1 | [`outcome`] | what happened? |
 //! | 2 | [`retry_after`], [`safety`] | what did the server ask for? may it be repeated? |
 //! | 3 | [`classify`] | is that a success, a failure, or neither? |
-//! | 4 | [`backoff`], [`budget`], [`breaker`], [`cooldown`] | when? may we spend one more? may we call at all, and now? |
+//! | 4 | [`backoff`], [`budget`], [`breaker`], [`cooldown`], [`grpc`] | when? may we spend one more? may we call at all, and now? what does gRPC mean? |
 //! | 6 | [`policy`] | the rules and limits, declared once |
 //! | 7 | [`session`] | one call's life, and the only place where all of the above meet |
 //!
@@ -37,6 +37,7 @@ pub mod backoff;
 pub mod breaker;
 pub mod budget;
 pub mod cooldown;
+pub mod grpc;
 
 pub mod policy;
 

@@ -1,6 +1,8 @@
 use std::fmt;
 use std::time::Instant;
 
+use http::{HeaderMap, StatusCode};
+
 use super::machine::{Machine, Ticket};
 use super::state::Transition;
 use super::window::Place;
@@ -102,6 +104,14 @@ pub struct Tail {
 }
 
 impl Tail {
+    /// What trailers say about the dependency, by the rules of the breaker: read as the headers of
+    /// a success, since only a judge can find something in them.
+    #[must_use]
+    pub fn health(&self, trailers: &HeaderMap) -> Health {
+        let outcome = Outcome::Response { status: StatusCode::OK, headers: trailers };
+        self.machine.rules().classifier.health(&outcome)
+    }
+
     /// The body broke off at `now`: a failure instead of a success, in the generation of the call.
     pub fn broke(self, now: Instant) -> Option<Transition> {
         self.machine.break_off(self.ticket, self.recorded, now)

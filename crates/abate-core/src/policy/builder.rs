@@ -9,6 +9,7 @@ use crate::classify::{Classifier, Judge, Transient};
 use crate::ratio::Ratio;
 use crate::retry_after::HintSources;
 use crate::{breaker, budget, safety};
+use crate::{breaker, budget, grpc};
 
 /// Limits above this are no limits, and more than a semaphore counts.
 const MOST_CONCURRENT: usize = u32::MAX as usize >> 3;
@@ -123,6 +124,10 @@ impl PolicyBuilder {
     pub fn with_non_idempotent(mut self, rule: safety::NonIdempotent) -> Self {
         self.safety = self.safety.with_non_idempotent(rule);
         self
+    /// Judges responses by their `grpc-status`, see [`grpc`], and obeys `grpc-retry-pushback-ms`.
+    pub fn with_grpc(mut self) -> Self {
+        self.hints = self.hints.with_grpc_pushback();
+        self.with_judge(grpc::judge)
     }
 
     /// The longest that a call may take, waits and all attempts included.

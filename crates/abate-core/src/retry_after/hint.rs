@@ -7,7 +7,7 @@ use super::clock::{ServerClock, http_date};
 use super::number::{millis, seconds};
 use super::pushback::{Pushback, PushbackHeader};
 use super::quota;
-use super::sources::HintSources;
+use super::sources::{GRPC_PUSHBACK, HintSources};
 
 /// What the headers of a response say about coming back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -125,5 +125,4 @@ fn retry_after<W: FnOnce() -> SystemTime>(
 }
 
 static RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
-static GRPC_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");

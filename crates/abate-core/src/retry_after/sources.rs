@@ -1,4 +1,4 @@
-use http::HeaderName;
+use http::{HeaderMap, HeaderName, StatusCode};
 
 /// The headers that a dependency's hints are read from.
 ///
@@ -23,6 +23,8 @@ pub struct HintSources {
     pub(super) grpc_pushback: bool,
     pub(super) should_retry: bool,
 }
+
+pub(super) static GRPC_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
 /// What the number in a header of the `x-ratelimit-reset` family means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,12 +62,19 @@ impl HintSources {
         self
     }
 
-    /// Obeys `grpc-retry-pushback-ms` (gRFC A6): a number is the delay, anything else forbids a
-    /// retry.
+    /// Obeys `grpc-retry-pushback-ms` (gRFC A6): a number is the delay, and a word that the call may
+    /// be repeated; anything else forbids a retry.
     #[must_use]
     pub const fn with_grpc_pushback(mut self) -> Self {
         self.grpc_pushback = true;
         self
+    }
+
+    /// Whether a response may have a hint: it is no success, or it has the one of gRPC, which is at
+    /// home on a 200.
+    #[must_use]
+    pub fn may_be_in(&self, status: StatusCode, headers: &HeaderMap) -> bool {
+        !status.is_success() || (self.grpc_pushback && headers.contains_key(&GRPC_PUSHBACK))
     }
 
     /// Obeys `x-should-retry`: `false` forbids a retry, `true` asks for one whatever the status.

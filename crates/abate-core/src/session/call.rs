@@ -6,7 +6,7 @@ use crate::classify::{Transient, Verdict};
 use crate::deadline::Deadline;
 use crate::outcome::{Fault, Outcome};
 use crate::policy::Policy;
-use crate::retry_after::{Hint, Pushback};
+use crate::retry_after::{Hint, Pushback, PushbackHeader};
 use crate::rng::{Stream, Streams};
 use crate::safety::Safety;
 
@@ -179,6 +179,9 @@ impl Session {
             return Err(StopReason::Nested);
         }
         if !traits.safety.allows_after(outcome, self.attempts) {
+        // A server that says when to send this call again has said that it may be.
+        let invited = hint.pushback().map(Pushback::header) == Some(PushbackHeader::GrpcPushback);
+        if !invited && !traits.safety.allows_after(outcome) {
             return Err(StopReason::NotIdempotent);
         }
         if self.attempts >= bounds.policy.attempts() {

@@ -1,6 +1,7 @@
 //! What trips it, and what does not.
 
 use super::*;
+use crate::classify::Classifier;
 use crate::ratio::Ratio;
 
 /// `f >= n/2 + √n` with `n = f + s`, in whole numbers.
@@ -227,6 +228,24 @@ fn a_call_given_up_after_half_its_timeout_has_failed() {
             }
             assert_eq!(rig.state() == State::Open, opens, "{waited} s of {timeout:?}");
         }
+    }
+}
+
+// CL-04
+#[test]
+fn trailers_are_judged_by_the_rules_of_the_breaker() {
+    let grpc = Classifier::default().with_judge(crate::grpc::judge);
+    for (classifier, code, health) in [
+        (grpc, "14", Health::Failure),
+        (grpc, "8", Health::Answered),
+        (grpc, "0", Health::Success),
+        (Classifier::default(), "14", Health::Success),
+    ] {
+        let rig = Rig::with(Rules { classifier, ..Rules::default() });
+        let tail = rig.end_with_body(rig.admitted(), Health::Success);
+        let code = http::HeaderValue::from_static(code);
+        let trailers = http::HeaderMap::from_iter([(crate::grpc::STATUS.clone(), code)]);
+        assert_eq!(tail.health(&trailers), health);
     }
 }
 

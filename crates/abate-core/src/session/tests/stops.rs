@@ -135,3 +135,31 @@ fn a_call_that_was_cut_at_its_deadline_ran_out_of_time() {
     let cut = client.fault(&mut call, GET, Fault::Cancelled);
     assert_eq!(stop(cut).reason, StopReason::Deadline);
 }
+
+// ID-01
+#[test]
+fn a_server_that_says_when_to_send_a_call_again_has_said_that_it_may_be() {
+    let headers = |code: &'static str, pushback: Option<&'static str>| {
+        let fields = [("grpc-status", Some(code)), ("grpc-retry-pushback-ms", pushback)];
+        let fields = fields.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let field = |(name, value)| {
+            (http::HeaderName::from_static(name), http::HeaderValue::from_static(value))
+        };
+        fields.map(field).collect::<HeaderMap>()
+    };
+    let grpc = Client::with(Policy::builder().with_grpc());
+    let decide = |client: &Client, code, pushback| {
+        client.answer_with(&mut client.call(), POST, 200, &headers(code, pushback))
+    };
+    for code in ["8", "14"] {
+        let again = retry(decide(&grpc, code, Some("700")));
+        assert!(again.after >= Duration::from_millis(700), "{code}: {:?}", again.after);
+        assert_eq!(stop(decide(&grpc, code, None)).reason, StopReason::NotIdempotent, "{code}");
+        assert_eq!(stop(decide(&grpc, code, Some("-1"))).reason, StopReason::NotRetryable);
+    }
+    assert_eq!(stop(decide(&grpc, "12", Some("700"))).reason, StopReason::NotRetryable);
+    done(decide(&grpc, "5", Some("700")));
+    let judged_only = Client::with(Policy::builder().with_judge(crate::grpc::judge));
+    let undeclared = stop(decide(&judged_only, "8", Some("700")));
+    assert_eq!(undeclared.reason, StopReason::NotIdempotent, "it is not read");
+}
