@@ -10,6 +10,9 @@
 //! | `reqwest` | `reqwest_client`: reqwest's client below the layers, its requests and responses above |
 //! | `reqwest-middleware` | [`Stack`] and [`RetryLayer`] as middleware of that crate |
 //! | `axum` | an [`Error`] is a response |
+//! | `hyper` (default) | recognises the errors of hyper and of hyper-util's client by their types |
+//! | `axum` | makes a response of an [`Error`]: 502, 503 or 504 |
+//! | `grpc` | the module `grpc`: gRPC's outcomes, for tonic and others; no dependency |
 
 pub mod attempt_timeout;
 pub mod body;
@@ -27,6 +30,8 @@ mod delayed;
 mod error;
 pub mod fault;
 pub mod idempotency_key;
+#[cfg(feature = "grpc")]
+pub mod grpc;
 #[cfg(feature = "axum")]
 mod into_response;
 mod observe;

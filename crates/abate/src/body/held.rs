@@ -2,7 +2,9 @@ use std::fmt;
 use std::task::{Context, Poll};
 
 use abate_core::breaker::Tail;
+use abate_core::classify::Health;
 use abate_core::deadline::Deadline;
+use http::HeaderMap;
 
 use crate::error::{Error, ErrorKind};
 use crate::permits::Permit;
@@ -67,6 +69,14 @@ impl Held {
     /// The body was read to its end.
     pub(super) fn release(&mut self) {
         *self = Self::default();
+    }
+
+    /// The trailers are there: gRPC tells in them whether the call failed after all.
+    pub(super) fn trailers(&mut self, trailers: &HeaderMap) {
+        let failed = |tail: &Tail| tail.health(trailers) == Health::Failure;
+        if self.tail.as_ref().is_some_and(failed) {
+            self.broke();
+        }
     }
 
     /// The body broke off.

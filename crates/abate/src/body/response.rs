@@ -12,7 +12,7 @@ use crate::error::{BoxError, Error};
 ///
 /// It reads as the body below does: frames, trailers, size and end are the same. It holds the
 /// permit of a concurrency limit until it has been read to its end or is dropped, and tells the
-/// circuit breaker when it breaks off.
+/// circuit breaker when it breaks off, or when its trailers are judged to be a failure (gRPC).
 ///
 /// # Errors
 ///
@@ -77,6 +77,11 @@ where
             this.held.broke();
             return Poll::Ready(Some(Err(error)));
         };
+        if let Some(Ok(frame)) = &frame
+            && let Some(trailers) = frame.trailers_ref()
+        {
+            this.held.trailers(trailers);
+        }
         match &frame {
             Some(Err(_)) => this.held.broke(),
             Some(Ok(_)) if !body.is_end_stream() => {}

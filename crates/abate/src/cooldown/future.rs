@@ -53,9 +53,11 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let response = ready!(this.call.poll(cx))?;
+        let (status, headers, hints) = (response.status(), response.headers(), &this.gate.hints);
         let not_now = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
-        if not_now.contains(&response.status()) {
-            let hint = Hint::read(response.headers(), &this.gate.hints, clock::wall);
+        // Of the successes only one of gRPC's, which may be none.
+        if not_now.contains(&status) || (status.is_success() && hints.may_be_in(status, headers)) {
+            let hint = Hint::read(headers, hints, clock::wall);
             if let Some(delay) = hint.pushback().map(Pushback::delay) {
                 this.cooldown.note(delay, clock::now());
             }

@@ -11,7 +11,7 @@
 //!
 //! | setting | default | why |
 //! |---|---|---|
-//! | what counts | 429 and 503 with a hint | those say "not now"; other statuses say what is wrong |
+//! | what counts | 429 and 503 with a hint; gRPC's own, if declared | those say "not now"; other statuses say what is wrong |
 //! | scope | each authority for itself | a wish is the wish of one server |
 //! | calls meanwhile | refused, with the moment to come back | a caller that is held knows nothing; [`CooldownLayer::holding`] holds those that need not wait long |
 //! | when it is over | spread over a quarter of the hint, at least 100 ms | so that they do not all arrive in one moment |

@@ -43,10 +43,11 @@ impl<F, M: Relay<F>> Answer for ResponseFuture<F, M> {
     fn poll_into(self: Pin<&mut Self>, cx: &mut Context<'_>, slot: &mut Slot<M::Body>) {
         let this = self.project();
         M::poll_into(this.inner, cx, slot);
+        let sources = this.sources.as_deref();
         if let Poll::Ready(Ok(response)) = slot
-            && !response.status().is_success()
+            && may_have_a_hint(response, sources)
         {
-            publish(response, this.sources.as_deref().unwrap_or(&HintSources::new()));
+            publish(response, sources.unwrap_or(&HintSources::new()));
         }
     }
 }
@@ -57,6 +58,14 @@ impl<F, M: Relay<F>> Future for ResponseFuture<F, M> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         poll_answer(self, cx)
+    }
+}
+
+#[inline]
+fn may_have_a_hint<B>(response: &Response<B>, sources: Option<&HintSources>) -> bool {
+    match sources {
+        None => !response.status().is_success(),
+        Some(sources) => sources.may_be_in(response.status(), response.headers()),
     }
 }
 

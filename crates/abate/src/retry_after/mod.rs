@@ -16,7 +16,7 @@
 //! | a date | against the response's own `Date`, unless it comes out of a cache | clocks are skewed |
 //! | quota headers, gRPC's pushback, `x-should-retry` | if the policy's [`HintSources`](crate::HintSources) say so | they mean different things at different places |
 //! | malformed, negative | ignored | a wrong hint is no hint |
-//! | on a success (2xx) | not looked at | it asks for nothing |
+//! | on a success (2xx) | not looked at, but for gRPC's, if declared | it asks for nothing; a gRPC failure is a 200 |
 //!
 //! # Examples
 //!
