@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use abate::grpc::GrpcStatusLayer;
 use abate::{
     AttemptTimeoutLayer, BreakerState, BufferedResponseLayer, CircuitBreakerLayer,
     ConcurrencyLimitLayer, DeadlineLayer, Error, ErrorKind, Policy, PolicyBuilder, ReplayBody,
@@ -195,6 +196,7 @@ fn no_layer_allocates_anything_for_a_call_that_succeeds() {
         assert_adds_nothing(&RetryBudgetLayer::new(&policy), &make);
         assert_adds_nothing(&CircuitBreakerLayer::new(&policy), &make);
         assert_adds_nothing(&RetryAfterLayer::new(), &make);
+        assert_adds_nothing(&GrpcStatusLayer::new(), &make);
         assert_adds_nothing(&ConcurrencyLimitLayer::from_policy(&policy), &make);
         assert_adds_nothing(&AttemptTimeoutLayer::new(long), &make);
         assert_adds_nothing(&DeadlineLayer::new(long), &make);

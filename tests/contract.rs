@@ -20,6 +20,7 @@ abate_tests::cells! {
         cooldown: Cooldown,
         idempotency_key: IdempotencyKey,
         buffered_response: BufferedResponse,
+        grpc_status: GrpcStatus,
         stack: Stack
     ]
     readiness: contract_calls::readiness;

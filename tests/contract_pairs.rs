@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use abate::grpc::GrpcStatusLayer;
 use abate::{
     AttemptTimeoutLayer, BreakerState, BufferedResponseLayer, CircuitBreakerLayer,
     ConcurrencyLimitLayer, CooldownLayer, DeadlineLayer, IdempotencyKeyLayer, RetryAfterLayer,
@@ -180,6 +181,16 @@ async fn cooldown_over_limit() {
         let limit = ConcurrencyLimitLayer::from_policy(policy());
         let rig = Rig::of(Kind::Cooldown, cooldown.layer(limit.layer(telling(probe))));
         Rig { limit: Some(limit.handle()), ..rig }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempt_timeout_over_grpc_status() {
+    together(|probe| {
+        let timeout = AttemptTimeoutLayer::new(5 * SECOND);
+        let service = timeout.layer(GrpcStatusLayer::new().layer(probe));
+        Rig::of(Kind::AttemptTimeout, service)
     })
     .await;
 }

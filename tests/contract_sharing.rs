@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use abate::grpc::GrpcStatusLayer;
 use abate::{
     Attempt, AttemptTimeoutLayer, BreakerState, BufferedResponseLayer, CircuitBreakerLayer,
     ConcurrencyLimitLayer, CooldownLayer, DeadlineLayer, Error, ErrorKind, IdempotencyKeyLayer,
@@ -65,6 +66,7 @@ pub(crate) async fn relayering(kind: Kind) {
             nothing_shared(IdempotencyKeyLayer::new().with_rule(|_| true), None).await;
         }
         Kind::BufferedResponse => nothing_shared(BufferedResponseLayer::default(), None).await,
+        Kind::GrpcStatus => nothing_shared(GrpcStatusLayer::new(), None).await,
         Kind::AttemptTimeout => {
             let kind = Some(ErrorKind::AttemptTimeout);
             nothing_shared(AttemptTimeoutLayer::new(LONG), kind).await;
@@ -205,6 +207,7 @@ pub(crate) async fn send_and_sync(kind: Kind) {
         Kind::Cooldown => layer(&CooldownLayer::new(policy)),
         Kind::IdempotencyKey => layer(&IdempotencyKeyLayer::new()),
         Kind::BufferedResponse => layer(&BufferedResponseLayer::default()),
+        Kind::GrpcStatus => layer(&GrpcStatusLayer::new()),
         Kind::Stack => layer(&Stack::new(policy)),
     }
 }

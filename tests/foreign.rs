@@ -30,6 +30,7 @@ abate_tests::cells! {
         cooldown: Cooldown,
         idempotency_key: IdempotencyKey,
         buffered_response: BufferedResponse,
+        grpc_status: GrpcStatus,
         stack: Stack
     ]
     over_concurrency_limit: foreign_tower::over_concurrency_limit;

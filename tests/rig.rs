@@ -1,5 +1,6 @@
 //! Each of our layers around a service, in one shape, so that one test can go over all of them.
 
+use abate::grpc::GrpcStatusLayer;
 use abate::{
     AttemptTimeoutLayer, BoxError, BreakerHandle, BudgetHandle, BufferedResponseLayer,
     CircuitBreakerLayer, ConcurrencyLimitHandle, ConcurrencyLimitLayer, CooldownLayer,
@@ -45,6 +46,8 @@ pub enum Kind {
     IdempotencyKey,
     /// [`BufferedResponseLayer`]
     BufferedResponse,
+    /// [`GrpcStatusLayer`]
+    GrpcStatus,
     /// [`Stack`]
     Stack,
 }
@@ -52,6 +55,7 @@ pub enum Kind {
 impl Kind {
     /// All of them.
     pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::Retry,
         Self::CircuitBreaker,
         Self::RetryAfter,
@@ -62,6 +66,7 @@ impl Kind {
         Self::Cooldown,
         Self::IdempotencyKey,
         Self::BufferedResponse,
+        Self::GrpcStatus,
         Self::Stack,
     ];
 
@@ -246,6 +251,7 @@ impl Rig {
                 Self::of(kind, IdempotencyKeyLayer::new().with_rule(|_| true).layer(inner))
             }
             Kind::BufferedResponse => Self::of(kind, BufferedResponseLayer::default().layer(inner)),
+            Kind::GrpcStatus => Self::of(kind, GrpcStatusLayer::new().layer(inner)),
             Kind::Deadline | Kind::Retry | Kind::Stack => {
                 let layer = DeadlineLayer::new(policy.total_timeout());
                 Self::of(Kind::Deadline, layer.layer(inner))
