@@ -13,8 +13,8 @@ use std::time::Duration;
 use abate::grpc::GrpcStatusLayer;
 use abate::{
     AttemptTimeoutLayer, BreakerState, BufferedResponseLayer, CircuitBreakerLayer,
-    ConcurrencyLimitLayer, DeadlineLayer, Error, ErrorKind, Policy, PolicyBuilder, ReplayBody,
-    RetryAfterLayer, RetryBudgetLayer, RetryLayer, Stack,
+    ConcurrencyLimitLayer, DeadlineLayer, Error, ErrorKind, Policy, PolicyBuilder, RetryAfterLayer,
+    RetryBudgetLayer, RetryLayer, Stack,
 };
 use allocation_counter::{measure, opt_out};
 use bytes::Bytes;

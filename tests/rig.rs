@@ -54,8 +54,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Retry,
         Self::CircuitBreaker,
         Self::RetryAfter,

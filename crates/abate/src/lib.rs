@@ -29,9 +29,9 @@ pub mod deadline;
 mod delayed;
 mod error;
 pub mod fault;
-pub mod idempotency_key;
 #[cfg(feature = "grpc")]
 pub mod grpc;
+pub mod idempotency_key;
 #[cfg(feature = "axum")]
 mod into_response;
 mod observe;

@@ -4,6 +4,7 @@
 //! at once. Its defaults are in [`defaults`], each with its reason.
 
 mod builder;
+mod checks;
 pub mod defaults;
 mod problem;
 mod value;

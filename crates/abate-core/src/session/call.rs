@@ -178,10 +178,9 @@ impl Session {
         if traits.nested {
             return Err(StopReason::Nested);
         }
-        if !traits.safety.allows_after(outcome, self.attempts) {
         // A server that says when to send this call again has said that it may be.
         let invited = hint.pushback().map(Pushback::header) == Some(PushbackHeader::GrpcPushback);
-        if !invited && !traits.safety.allows_after(outcome) {
+        if !invited && !traits.safety.allows_after(outcome, self.attempts) {
             return Err(StopReason::NotIdempotent);
         }
         if self.attempts >= bounds.policy.attempts() {
