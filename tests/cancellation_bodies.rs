@@ -23,7 +23,8 @@ fn one(kind: Kind) -> u32 {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_breaks_off_gives_its_permit_back_at_once() {
-    for kind in Kind::ALL {
+    // What is read ahead breaks as an attempt, before there is a response.
+    for kind in Kind::ALL.into_iter().filter(|kind| !kind.reads_ahead()) {
         let answer = Answer::status(200).with_chunks(1, When::NOW).breaking_off();
         let (rig, probe) = Rig::over(kind, &policy(), Probe::answering([answer]));
         let mut response = rig.client.clone().oneshot(get()).await.unwrap();

@@ -98,12 +98,7 @@ impl Error {
     pub fn fault(&self) -> Fault {
         match (self.0.kind, &self.0.source) {
             (ErrorKind::Client, Some(source)) => {
-                // The outermost that says so itself.
-                let said = fault::chain(source.as_ref()).find_map(|error| {
-                    let known = error.downcast_ref().map(fault::Known::fault);
-                    known.or_else(|| error.downcast_ref().map(Self::fault))
-                });
-                said.unwrap_or_else(|| fault::of(source.as_ref()))
+                fault::of_with(source.as_ref(), |error| error.downcast_ref().map(Self::fault))
             }
             (kind, _) => kind.fault(),
         }

@@ -88,3 +88,4 @@ mod word;
 pub(crate) use self::chain::chain;
 pub use self::known::Known;
 pub use self::of::of;
+pub(crate) use self::of::of_with;

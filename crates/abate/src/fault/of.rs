@@ -41,11 +41,20 @@ const JUDGES: &[Judge] = &[
 /// ```
 #[must_use]
 pub fn of(error: &(dyn StdError + 'static)) -> Fault {
+    of_with(error, |_| None)
+}
+
+/// As [`of`], where `ours` knows some errors by itself, which have the last word.
+pub(crate) fn of_with(
+    error: &(dyn StdError + 'static),
+    ours: fn(&(dyn StdError + 'static)) -> Option<Fault>,
+) -> Fault {
     let mut fault = None;
-    for word in chain(error).filter_map(word) {
-        match word {
-            Word::Last(last) => return last,
-            Word::Unless(unless) => fault = fault.or(Some(unless)),
+    for error in chain(error) {
+        match ours(error).map(Word::Last).or_else(|| word(error)) {
+            Some(Word::Last(last)) => return last,
+            Some(Word::Unless(unless)) => fault = fault.or(Some(unless)),
+            None => {}
         }
     }
     fault.unwrap_or(Fault::Ambiguous)

@@ -20,7 +20,8 @@
 //! caller's afterwards. There too [`Idempotent`](crate::Idempotent) and [`Deadline`](crate::Deadline)
 //! are found.
 //!
-//! A body that reqwest has in memory is sent again without a copy. A stream is sent once.
+//! A body that reqwest has in memory is sent again without a copy. A stream is recorded as it is sent,
+//! and sent again up to 64 KiB.
 //!
 //! # Errors
 //!
