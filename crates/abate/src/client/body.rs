@@ -11,8 +11,8 @@ use crate::error::BoxError;
 /// The body of a request of [`Client`](super::Client).
 ///
 /// One made of bytes or text is sent again without a copy, whatever its size, by retries and by
-/// redirects that ask for it (307, 308). A [stream](Self::new) is sent
-/// again by the retry if it has up to 64 KiB, and follows no redirect.
+/// redirects that ask for it (307, 308). A [stream](Self::new) is sent again by the retry if it has up
+/// to 64 KiB, and follows no redirect.
 ///
 /// # Examples
 ///
