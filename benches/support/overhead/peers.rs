@@ -14,6 +14,7 @@ use tower_resilience::timelimiter::{TimeLimiterError, TimeLimiterLayer};
 
 use super::client::{Answer, Call, Client, Failed};
 use super::subjects::{LIMIT, LONG};
+use crate::peers::failed;
 
 /// A service for these benches.
 pub(super) trait Peer: Service<Call, Response = Answer> + Clone + Send + 'static {}
@@ -44,7 +45,7 @@ impl<E> Policy<Call, Answer, E> for Retries {
     type Future = Ready<()>;
 
     fn retry(&mut self, _: &mut Call, result: &mut Result<Answer, E>) -> Option<Ready<()>> {
-        if !fails(result) {
+        if !failed(result) {
             self.budget.deposit();
             return None;
         }
@@ -61,10 +62,6 @@ impl<E> Policy<Call, Answer, E> for Retries {
     }
 }
 
-fn fails<E>(result: &Result<Answer, E>) -> bool {
-    !result.as_ref().is_ok_and(|answer| !answer.status().is_server_error())
-}
-
 type Limited = BulkheadServiceError<TimeLimiterError<Failed>>;
 
 pub(super) fn tower_resilience(client: Client) -> Result<impl Peer, BoxError> {
@@ -75,7 +72,7 @@ pub(super) fn tower_resilience(client: Client) -> Result<impl Peer, BoxError> {
         .retry_on_response(|answer| answer.status().is_server_error())
         .build();
     let breaker = CircuitBreakerLayer::builder()
-        .failure_classifier(|result: &Result<Answer, Limited>| fails(result))
+        .failure_classifier(|result: &Result<Answer, Limited>| failed(result))
         .build()?;
     let bulkhead = BulkheadLayer::builder().max_concurrent_calls(LIMIT).build()?;
     let timeout = TimeLimiterLayer::builder().timeout_duration(LONG).build();
@@ -86,7 +83,7 @@ pub(super) fn seatbelt(client: Client) -> impl Peer {
     use seatbelt::{RecoveryInfo, ResilienceContext, breaker, retry, timeout};
 
     fn recovery(result: &Result<Answer, Failed>) -> RecoveryInfo {
-        if fails(result) { RecoveryInfo::retry() } else { RecoveryInfo::never() }
+        if failed(result) { RecoveryInfo::retry() } else { RecoveryInfo::never() }
     }
     let context = ResilienceContext::new(tick::Clock::new_tokio());
     ServiceBuilder::new()

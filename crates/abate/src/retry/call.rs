@@ -56,8 +56,14 @@ struct Past {
 impl Call {
     /// Begins a call.
     #[inline]
-    pub(super) fn begin(&mut self, terms: &Terms, session: Session, scope: &Scope, head: &Parts) {
-        self.deadline = scope.earliest_deadline(&head.extensions);
+    pub(super) fn begin(
+        &mut self,
+        terms: &Terms,
+        session: Session,
+        deadline: Deadline,
+        head: &Parts,
+    ) {
+        self.deadline = deadline;
         self.session = session;
 
         let target = self.kept.keep_uri(head);

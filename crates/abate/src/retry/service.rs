@@ -53,10 +53,10 @@ where
         let scope = Scope::call();
         let terms = &self.shared.terms;
         let (mut head, body) = request.into_parts();
-        let session =
-            Session::new(&terms.policy, scope.earliest_deadline(&head.extensions), scope.now());
+        let deadline = scope.earliest_deadline(&head.extensions);
+        let session = Session::new(&terms.policy, deadline, scope.now());
         let mut call = Pooled::take(|| Call::new(session.clone()));
-        call.begin(terms, session, &scope, &head);
+        call.begin(terms, session, deadline, &head);
         let repeats = call.may_repeat(terms);
         let body = if repeats { ReplayBody::new(body) } else { ReplayBody::once(body) };
         let tape = body.tape();
