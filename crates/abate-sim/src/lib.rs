@@ -1,0 +1,8 @@
+//! Storms on the desk: what a policy does to a dependency that fails, before production finds out.
+//!
+//! A deterministic discrete-event simulator in virtual time. The clients in it run the shipped
+//! decisions of `abate-core` (session, budget, breaker); nothing of them is written a second time. Time
+//! is counted in whole nanoseconds, randomness comes from one seed, so that a run repeats to the
+//! last event on every machine.
+
+pub mod record;
