@@ -6,3 +6,12 @@
 //! last event on every machine.
 
 pub mod record;
+
+pub mod law;
+pub mod model;
+mod payer;
+mod queue;
+pub mod trace;
+mod world;
+
+pub use self::world::{run, run_traced, seed_of_process};

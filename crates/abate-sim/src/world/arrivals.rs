@@ -1,0 +1,133 @@
+//! When calls begin.
+
+use std::time::Duration;
+
+use super::World;
+use crate::law::{Draws, Purpose, nanos};
+use crate::model::{Arrivals, Group, Rate};
+use crate::queue::{Event, Kind};
+
+/// Where the calls of a group come from.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// The number of its first client among all.
+    first_client: u32,
+    first_process: u32,
+    /// The calls that were begun, by which the next is drawn.
+    begun: u64,
+}
+
+/// A call begins on its own, of a client of this group.
+const OF_GROUP: u32 = 0;
+/// It is this client's next.
+const OF_CLIENT: u32 = 1;
+
+impl Source {
+    pub(super) const fn new(_group: &Group, first_client: u32, first_process: u32) -> Self {
+        Self { first_client, first_process, begun: 0 }
+    }
+}
+
+impl World<'_> {
+    pub(super) fn plan_arrivals(&mut self) {
+        for (number, group) in self.model.groups.iter().enumerate() {
+            let clients =
+                (0..group.clients).map(|client| self.sources[number].first_client + client);
+            match &group.arrivals {
+                Arrivals::Poisson(_) | Arrivals::Even(_) => self.plan_next(number, 0),
+                Arrivals::Serial { .. } => {
+                    clients.for_each(|client| {
+                        self.queue.push(Event::new(0, Kind::Begin, client, OF_CLIENT))
+                    });
+                }
+                Arrivals::Batch { at } => {
+                    let at = nanos(*at);
+                    clients.for_each(|client| {
+                        self.queue.push(Event::new(at, Kind::Begin, client, OF_CLIENT))
+                    });
+                }
+                Arrivals::Never => {}
+            }
+        }
+    }
+
+    pub(super) fn on_begin(&mut self, id: u32, tag: u32) {
+        if tag == OF_CLIENT {
+            let group = self.group_of(id);
+            let client = id - self.sources[group].first_client;
+            self.begin(group, client, None);
+        } else {
+            let group = id as usize;
+            let source = &mut self.sources[group];
+            source.begun += 1;
+            let client = match self.model.groups[group].clients {
+                0 | 1 => 0,
+                clients => Draws::new(self.seed.part(id.into()), Purpose::Client, source.begun)
+                    .below(clients),
+            };
+            self.plan_next(group, self.now);
+            self.begin(group, client, None);
+        }
+    }
+
+    /// A client's call has ended: its next, if it makes one after the other.
+    pub(super) fn plan_after(&mut self, group: usize, client: u32) {
+        if let Arrivals::Serial { think } = &self.model.groups[group].arrivals {
+            let source = &mut self.sources[group];
+            source.begun += 1;
+            let client = source.first_client + client;
+            let mut draws = Draws::new(self.seed.part(u64::from(client)), Purpose::Think, self.now);
+            let at = self.now.saturating_add(think.draw(&mut draws));
+            self.queue.push(Event::new(at, Kind::Begin, client, OF_CLIENT));
+        }
+    }
+
+    /// The process of a client of a group.
+    pub(super) fn process_of(&self, group: usize, client: u32) -> u32 {
+        let per_process = self.model.groups[group].clients_per_process.max(1);
+        self.sources[group].first_process + client / per_process
+    }
+
+    fn group_of(&self, client: u32) -> usize {
+        self.sources.partition_point(|source| source.first_client <= client).saturating_sub(1)
+    }
+
+    fn plan_next(&mut self, group: usize, now: u64) {
+        let seed = self.seed.part(group as u64);
+        let mut draws = Draws::new(seed, Purpose::Arrivals, self.sources[group].begun);
+        let next = match &self.model.groups[group].arrivals {
+            Arrivals::Poisson(rate) => next_at_random(rate, now, self.end, &mut draws),
+            Arrivals::Even(rate) => next_in_step(rate, now),
+            _ => None,
+        };
+        if let (Some(at), Ok(group)) = (next, u32::try_from(group)) {
+            self.queue.push(Event::new(at, Kind::Begin, group, OF_GROUP));
+        }
+    }
+}
+
+/// By thinning (Lewis and Shedler, 1979): arrivals at the peak rate, of which as many are kept as the
+/// rate of the moment says.
+fn next_at_random(rate: &Rate, now: u64, end: u64, draws: &mut Draws) -> Option<u64> {
+    let peak = rate.peak();
+    if peak <= 0.0 {
+        return None;
+    }
+    let mut at = now as f64;
+    while at < end as f64 {
+        at -= libm::log(draws.unit()) / peak * 1e9;
+        let here = rate.at(Duration::from_nanos(at as u64));
+        if here >= peak || draws.unit() * peak <= here {
+            return Some(at as u64);
+        }
+    }
+    None
+}
+
+fn next_in_step(rate: &Rate, now: u64) -> Option<u64> {
+    let here = rate.at(Duration::from_nanos(now));
+    if here > 0.0 {
+        return Some(now.saturating_add((1e9 / here) as u64));
+    }
+    rate.resumes(Duration::from_nanos(now)).map(nanos).filter(|at| *at > now)
+}

@@ -1,0 +1,342 @@
+//! The life of a call, in the order in which the layers of a stack have it: deadline, retry, breaker,
+//! limit, attempt timeout. What to do next is decided by the session, the budget and the breaker alone.
+
+use std::time::{Duration, SystemTime};
+
+use abate_core::budget::Grant;
+use abate_core::deadline::Deadline;
+use abate_core::outcome::{Fault, Outcome};
+use abate_core::safety::Safety;
+use abate_core::session::{Bounds, Decision, Retry, Session, StopReason, Traits};
+use http::{HeaderMap, StatusCode};
+
+use super::World;
+use super::calls::{Call, Held, Place, State};
+use crate::law::nanos;
+use crate::queue::{Event, Kind};
+use crate::trace::{Ending, What};
+
+/// Calls that may be repeated: what is simulated is a storm, not a duplicate.
+const TRAITS: Traits = Traits { safety: Safety::Repeatable, replayable: true, nested: false };
+
+impl World<'_> {
+    /// A client begins a call; a server, for a request that it was sent.
+    pub(super) fn begin(&mut self, group: usize, client: u32, parent: Option<(u32, u32)>) {
+        let number = self.calls.next();
+        let process = self.process_of(group, client);
+        let conduct = &self.model.groups[group].conduct;
+        self.calls.push(Call {
+            session: Session::new(&conduct.policy, Deadline::NEVER, self.instant()),
+            state: State::Turn,
+            limited: false,
+            place: Place::Elsewhere,
+            jobs: 0,
+            group: u16::try_from(group).unwrap_or(u16::MAX),
+            client,
+            process,
+            attempt: 0,
+            tag: 0,
+            began: self.now,
+            sent: 0,
+            held: None,
+            parent,
+        });
+        self.tally.began();
+        self.note(number, 0, What::Began);
+        self.attempt(number, None);
+    }
+
+    /// An attempt, from the breaker down.
+    fn attempt(&mut self, number: u32, grant: Option<Grant>) {
+        let now = self.instant();
+        let Some(call) = self.calls.get(number) else { return };
+        let process = &mut self.processes[call.process as usize];
+        let permit = match process.breaker.as_ref().map(|breaker| breaker.admit(now)) {
+            Some(Err(_)) => {
+                self.tally.bin.refused_by_breaker += 1;
+                drop(grant);
+                return self.refused(number, Ending::BreakerOpen);
+            }
+            Some(Ok(admitted)) => Some(admitted.permit),
+            None => None,
+        };
+        self.calls.hold(number, Held { permit, grant });
+        if self.takes_place(number) {
+            self.send(number);
+        }
+    }
+
+    /// Whether a call need not wait for its turn under the limit; if it must, it does now.
+    fn takes_place(&mut self, number: u32) -> bool {
+        let now = self.instant();
+        let Some(call) = self.calls.get(number) else { return false };
+        let Some(limit) = &mut self.processes[call.process as usize].limit else { return true };
+        call.limited = limit.try_acquire();
+        if call.limited {
+            self.tally.levels.in_use += 1;
+            return true;
+        }
+        let deadline = call.session.deadline();
+        let end = Deadline::after(now, limit.wait).earlier(deadline);
+        call.tag += 1;
+        call.state = State::Queued;
+        limit.wait(number, call.tag);
+        let (tag, end) = (call.tag, end.instant().map_or(u64::MAX, |end| self.moment(end)));
+        self.queue.push(Event::new(end, Kind::Timer, number, tag));
+        false
+    }
+
+    fn send(&mut self, number: u32) {
+        let now = self.instant();
+        self.tally.note_levels();
+        let Some(call) = self.calls.get(number) else { return };
+        let conduct = &self.model.groups[usize::from(call.group)].conduct;
+        let process = &mut self.processes[call.process as usize];
+        call.session.sent(process.payer.budget(), now);
+        if call.attempt == 0 {
+            process.payer.count_call(self.now);
+        }
+        call.attempt += 1;
+        call.tag += 1;
+        call.state = State::Sent;
+        call.sent = self.now;
+        call.place = Place::Elsewhere;
+        let (attempt, tag) = (call.attempt, call.tag);
+        let mut end = Deadline::NEVER;
+        if conduct.attempt_timeout {
+            end = Deadline::after(now, conduct.policy.attempt_timeout());
+        }
+        if conduct.deadline {
+            end = end.earlier(call.session.deadline());
+        }
+        if let Some(grant) = self.calls.take_grant(number) {
+            grant.sent();
+        }
+        if let Some(end) = end.instant() {
+            let end = self.moment(end);
+            self.queue.push(Event::new(end, Kind::Timer, number, tag));
+        }
+        self.tally.sent(attempt);
+        self.note(number, attempt, What::Sent);
+        self.dispatch(number, attempt);
+    }
+
+    /// The answer to an attempt is there, if somebody still waits for it.
+    pub(super) fn answered(&mut self, number: u32, attempt: u32, status: u16) {
+        let Some(call) = self.calls.get(number) else { return };
+        if call.state != State::Sent || call.attempt != attempt {
+            return;
+        }
+        self.note(number, attempt, What::Answered { status });
+        let Ok(status) = StatusCode::from_u16(status) else { return };
+        let hinted = status.is_server_error();
+        let server = self.server_of(number);
+        let headers = std::mem::take(&mut self.servers[server].headers);
+        let none = HeaderMap::new();
+        let headers_seen = if hinted { &headers } else { &none };
+        self.came_to(number, &Outcome::Response { status, headers: headers_seen });
+        self.servers[server].headers = headers;
+    }
+
+    pub(super) fn on_timer(&mut self, number: u32, tag: u32) {
+        let now = self.instant();
+        let Some(call) = self.calls.get(number) else { return };
+        if call.tag % Event::TAGS != tag {
+            return;
+        }
+        match call.state {
+            State::Turn => self.send(number),
+            State::Queued => {
+                let deadline = call.session.deadline().has_passed(now);
+                self.leave(number);
+                if deadline {
+                    self.refused(number, Ending::Deadline);
+                } else {
+                    self.tally.bin.refused_by_limit += 1;
+                    self.refused(number, Ending::LimitReached);
+                }
+            }
+            State::Sent => {
+                let conduct = &self.model.groups[usize::from(call.group)].conduct;
+                let timeout = nanos(conduct.policy.attempt_timeout());
+                let (attempt, waited) = (call.attempt, self.now - call.sent);
+                self.give_up(number);
+                if conduct.attempt_timeout && waited >= timeout {
+                    self.note(number, attempt, What::TimedOut);
+                    self.came_to(number, &Outcome::Fault(Fault::Ambiguous));
+                } else {
+                    self.cut(number);
+                }
+            }
+            State::Pausing => self.take_slot(number),
+            State::Slot => self.repeat(number),
+            State::Ended => {}
+        }
+    }
+
+    /// An attempt that was sent has come to `outcome`.
+    fn came_to(&mut self, number: u32, outcome: &Outcome<'_>) {
+        let now = self.instant();
+        let Held { permit, grant } = self.calls.release(number);
+        drop(grant);
+        let Some(call) = self.calls.get(number) else { return };
+        if let Some(permit) = permit {
+            let health = permit.health(outcome);
+            let sent = self.base + Duration::from_nanos(call.sent);
+            let (_tail, _transition) = permit.record(health, sent, now);
+        }
+        let conduct = &self.model.groups[usize::from(call.group)].conduct;
+        let process = &mut self.processes[call.process as usize];
+        let bounds = Bounds {
+            policy: &conduct.policy,
+            budget: process.payer.budget(),
+            streams: &process.streams,
+        };
+        // Servers here give hints in seconds, so the wall clock is asked by none.
+        let wall = || SystemTime::UNIX_EPOCH;
+        let decision = call.session.decide(bounds, TRAITS, outcome, now, wall);
+        let limited = std::mem::take(&mut call.limited);
+        match decision {
+            Decision::Done => {
+                process.payer.earn(self.now);
+                self.end(number, Ending::Success);
+            }
+            Decision::Stop(stop) => {
+                if matches!(stop.reason, StopReason::Budget | StopReason::Pace) {
+                    self.tally.bin.denied_by_budget += 1;
+                }
+                self.end(number, Ending::Stopped(stop.reason));
+            }
+            Decision::Retry(retry) => {
+                if process.payer.withdraw(self.now) {
+                    self.pause(number, retry);
+                } else {
+                    self.tally.bin.denied_by_budget += 1;
+                    self.end(number, Ending::Unpaid);
+                }
+            }
+        }
+        if limited {
+            self.free_place(number);
+        }
+    }
+
+    fn pause(&mut self, number: u32, retry: Retry) {
+        let at = self.moment(retry.at);
+        self.calls.hold(number, Held { permit: None, grant: retry.grant });
+        self.wait(number, State::Pausing, at);
+    }
+
+    /// The wait before a retry is over: its slot comes next.
+    fn take_slot(&mut self, number: u32) {
+        let now = self.instant();
+        let Held { grant, .. } = self.calls.release(number);
+        let Some(call) = self.calls.get(number) else { return };
+        let left = call.session.deadline().remaining(now);
+        let Some(mut grant) = grant else { return self.repeat_with(number, None) };
+        match grant.slot(now, left) {
+            Ok(Duration::ZERO) => self.repeat_with(number, Some(grant)),
+            Ok(wait) => {
+                self.calls.hold(number, Held { permit: None, grant: Some(grant) });
+                self.wait(number, State::Slot, self.now.saturating_add(nanos(wait)));
+            }
+            Err(denied) => {
+                drop(grant);
+                self.tally.bin.denied_by_budget += 1;
+                self.end(number, Ending::Stopped(denied.into()));
+            }
+        }
+    }
+
+    fn repeat(&mut self, number: u32) {
+        let Held { grant, .. } = self.calls.release(number);
+        self.repeat_with(number, grant);
+    }
+
+    fn repeat_with(&mut self, number: u32, grant: Option<Grant>) {
+        let now = self.instant();
+        let Some(call) = self.calls.get(number) else { return };
+        if call.session.has_time(now) {
+            self.attempt(number, grant);
+        } else {
+            drop(grant);
+            self.end(number, Ending::Stopped(StopReason::Deadline));
+        }
+    }
+
+    fn wait(&mut self, number: u32, state: State, until: u64) {
+        let Some(call) = self.calls.get(number) else { return };
+        call.state = state;
+        call.tag += 1;
+        let tag = call.tag;
+        self.queue.push(Event::new(until, Kind::Timer, number, tag));
+    }
+
+    /// A layer of ours has refused an attempt, or the deadline came while it waited for its turn.
+    fn refused(&mut self, number: u32, ending: Ending) {
+        drop(self.calls.release(number));
+        self.end(number, ending);
+    }
+
+    /// The deadline ends a call whose attempt is under way.
+    fn cut(&mut self, number: u32) {
+        let now = self.instant();
+        let Held { permit, grant } = self.calls.release(number);
+        drop(grant);
+        let Some(call) = self.calls.get(number) else { return };
+        let limited = std::mem::take(&mut call.limited);
+        if let Some(permit) = permit {
+            let sent = self.base + Duration::from_nanos(call.sent);
+            let _transition = permit.cancelled(sent, now);
+        }
+        self.end(number, Ending::Deadline);
+        if limited {
+            self.free_place(number);
+        }
+    }
+
+    fn end(&mut self, number: u32, ending: Ending) {
+        let Some(call) = self.calls.get(number) else { return };
+        call.state = State::Ended;
+        call.tag += 1;
+        let (attempt, took, parent) = (call.attempt, self.now - call.began, call.parent);
+        let (group, client) = (usize::from(call.group), call.client);
+        self.tally.ended(ending, attempt, took);
+        self.note(number, attempt, What::Ended(ending));
+        match parent {
+            Some((parent, attempt)) => {
+                let status = if ending == Ending::Success { 200 } else { 503 };
+                self.finish(parent, attempt, status);
+            }
+            None => self.plan_after(group, client),
+        }
+    }
+
+    /// Gives the place of a call under its process's limit to the first that waits for one.
+    fn free_place(&mut self, number: u32) {
+        self.tally.levels.in_use = self.tally.levels.in_use.saturating_sub(1);
+        let Some(process) = self.calls.get(number).map(|call| call.process) else { return };
+        let Some(limit) = &mut self.processes[process as usize].limit else { return };
+        while let Some((number, tag)) = limit.first_waiting() {
+            if let Some(call) = self.calls.get(number)
+                && call.state == State::Queued
+                && call.tag == tag
+            {
+                call.limited = true;
+                call.state = State::Turn;
+                call.tag += 1;
+                self.tally.levels.in_use += 1;
+                self.queue.push(Event::new(self.now, Kind::Timer, number, call.tag));
+                return;
+            }
+        }
+        limit.release();
+    }
+
+    /// A call no longer waits for its turn.
+    fn leave(&mut self, number: u32) {
+        if let Some(call) = self.calls.get(number) {
+            call.tag += 1;
+        }
+    }
+}
