@@ -12,6 +12,7 @@ pub mod model;
 mod payer;
 mod queue;
 pub mod trace;
+pub mod verify;
 mod world;
 
 pub use self::world::{run, run_traced, seed_of_process};

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// The bits of a moment that tell the moments of one slot apart: a slot is 16.8 ms long.
 const SLOT_BITS: u32 = 24;
 
-/// The slots that are at hand: 69 seconds.
-const SLOTS: u64 = 4096;
+/// The bits that tell the slots of a block apart, and the blocks of an age: a block is 69 seconds
+/// long, an age 78 hours.
+const WHEEL_BITS: u32 = 12;
 
 const TAG_BITS: u32 = 28;
 const KIND_SHIFT: u32 = TAG_BITS + 32;
@@ -71,10 +72,19 @@ impl Event {
     const fn slot(self) -> u64 {
         self.at() >> SLOT_BITS
     }
+
+    const fn block(self) -> u64 {
+        self.slot() >> WHEEL_BITS
+    }
+
+    const fn age(self) -> u64 {
+        self.block() >> WHEEL_BITS
+    }
 }
 
-/// A queue in which what is far away lies unsorted, so that a million events to come cost no more
-/// than a thousand.
+/// A queue in which only the events of the present slot are in order; those of later slots lie as they
+/// came, and later blocks and ages are not even told apart by slot. So a million events to come cost
+/// no more than a thousand (hierarchical timing wheels: Varghese and Lauck, 1987).
 pub(crate) struct Queue {
     /// The slot whose events are being handed out.
     slot: u64,
@@ -82,39 +92,46 @@ pub(crate) struct Queue {
     sorted: Vec<Event>,
     /// Those that were added to it since it was sorted.
     added: BinaryHeap<Reverse<Event>>,
-    /// The slots after it, each at its number modulo their count.
-    ring: Vec<Vec<Event>>,
-    in_ring: usize,
-    /// Beyond the ring.
-    far: BTreeMap<u64, Vec<Event>>,
+    /// The later slots of its block.
+    slots: Wheel,
+    /// The later blocks of its age.
+    blocks: Wheel,
+    /// The later ages.
+    ages: BTreeMap<u64, Vec<Event>>,
 }
 
 impl Queue {
+    /// The most that [`soon`](Self::soon) tells of.
+    pub(crate) const SOON: usize = 64;
+
     pub(crate) fn new() -> Self {
         Self {
             slot: 0,
             sorted: Vec::new(),
             added: BinaryHeap::new(),
-            ring: (0..SLOTS).map(|_| Vec::new()).collect(),
-            in_ring: 0,
-            far: BTreeMap::new(),
+            slots: Wheel::new(),
+            blocks: Wheel::new(),
+            ages: BTreeMap::new(),
         }
     }
 
     /// Adds an event; one before the last that was handed out comes next.
+    #[inline]
     pub(crate) fn push(&mut self, event: Event) {
         let slot = event.slot();
         if slot <= self.slot {
             self.added.push(Reverse(event));
-        } else if slot - self.slot < SLOTS {
-            self.ring[Self::place(slot)].push(event);
-            self.in_ring += 1;
+        } else if event.block() == self.slot >> WHEEL_BITS {
+            self.slots.push(slot, event);
+        } else if event.age() == self.slot >> (2 * WHEEL_BITS) {
+            self.blocks.push(event.block(), event);
         } else {
-            self.far.entry(slot).or_default().push(event);
+            self.ages.entry(event.age()).or_default().push(event);
         }
     }
 
     /// The next event.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<Event> {
         loop {
             let added = self.added.peek().map(|Reverse(event)| *event);
@@ -127,44 +144,89 @@ impl Queue {
         }
     }
 
+    /// Some of the events that will come soon.
+    pub(crate) fn soon(&self) -> &[Event] {
+        &self.sorted[self.sorted.len().saturating_sub(Self::SOON)..]
+    }
+
     fn pop_added(&mut self) -> Option<Event> {
         self.added.pop().map(|Reverse(event)| event)
     }
 
     /// Goes on to the next slot that has events.
     fn advance(&mut self) -> Option<()> {
-        let far = self.far.first_key_value().map(|(slot, _)| *slot);
-        self.slot = match (self.in_ring, far) {
-            (0, None) => return None,
-            (0, Some(far)) => far,
-            (_, far) => {
-                let mut next = self.slot + 1;
-                while self.ring[Self::place(next)].is_empty() {
-                    next += 1;
-                }
-                // Never later than the ring's: what is far is moved into it in time.
-                far.map_or(next, |far| far.min(next))
-            }
-        };
-        std::mem::swap(&mut self.sorted, &mut self.ring[Self::place(self.slot)]);
-        self.in_ring -= self.sorted.len();
-        while let Some(entry) = self.far.first_entry()
-            && *entry.key() < self.slot + SLOTS
-        {
-            let (slot, mut events) = entry.remove_entry();
-            if slot == self.slot {
-                self.sorted.append(&mut events);
-            } else {
-                self.in_ring += events.len();
-                self.ring[Self::place(slot)].append(&mut events);
-            }
+        while self.slots.is_empty() {
+            self.turn_block()?;
         }
+        let (slot, events) = self.slots.take_after(self.slot)?;
+        self.slot = slot;
+        self.slots.give_room(std::mem::replace(&mut self.sorted, events));
         self.sorted.sort_unstable_by(|a, b| b.cmp(a));
         Some(())
     }
 
-    const fn place(slot: u64) -> usize {
-        (slot % SLOTS) as usize
+    /// Goes on to just before the next block that has events.
+    fn turn_block(&mut self) -> Option<()> {
+        if self.blocks.is_empty() {
+            let (age, mut events) = self.ages.pop_first()?;
+            self.slot = (age << (2 * WHEEL_BITS)).saturating_sub(1);
+            events.drain(..).for_each(|event| self.blocks.push(event.block(), event));
+        }
+        let (block, mut events) = self.blocks.take_after(self.slot >> WHEEL_BITS)?;
+        self.slot = (block << WHEEL_BITS).saturating_sub(1);
+        events.drain(..).for_each(|event| self.slots.push(event.slot(), event));
+        self.blocks.give_room(events);
+        Some(())
+    }
+}
+
+/// Places for what has the same number, up to as many numbers ahead as there are places.
+struct Wheel {
+    places: Vec<Vec<Event>>,
+    events: usize,
+    /// Room that was left behind, for others to use.
+    spare: Vec<Vec<Event>>,
+}
+
+impl Wheel {
+    fn new() -> Self {
+        let places = (0..1 << WHEEL_BITS).map(|_| Vec::new()).collect();
+        Self { places, events: 0, spare: Vec::new() }
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.events == 0
+    }
+
+    #[inline]
+    fn push(&mut self, number: u64, event: Event) {
+        let place = &mut self.places[Self::place(number)];
+        if place.capacity() == 0
+            && let Some(spare) = self.spare.pop()
+        {
+            *place = spare;
+        }
+        place.push(event);
+        self.events += 1;
+    }
+
+    /// The next number after `number` that has events, and they.
+    fn take_after(&mut self, number: u64) -> Option<(u64, Vec<Event>)> {
+        let mut numbers = (1..=1_u64 << WHEEL_BITS).map(|ahead| number.wrapping_add(ahead));
+        let next = numbers.find(|next| !self.places[Self::place(*next)].is_empty())?;
+        let events = std::mem::take(&mut self.places[Self::place(next)]);
+        self.events -= events.len();
+        Some((next, events))
+    }
+
+    fn give_room(&mut self, room: Vec<Event>) {
+        if room.capacity() > 0 {
+            self.spare.push(room);
+        }
+    }
+
+    const fn place(number: u64) -> usize {
+        (number % (1 << WHEEL_BITS)) as usize
     }
 }
 

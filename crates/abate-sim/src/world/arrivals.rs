@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::World;
 use crate::law::{Draws, Purpose, nanos};
-use crate::model::{Arrivals, Group, Rate};
+use crate::model::{Arrivals, Rate};
 use crate::queue::{Event, Kind};
 
 /// Where the calls of a group come from.
@@ -23,7 +23,7 @@ const OF_GROUP: u32 = 0;
 const OF_CLIENT: u32 = 1;
 
 impl Source {
-    pub(super) const fn new(_group: &Group, first_client: u32, first_process: u32) -> Self {
+    pub(super) const fn new(first_client: u32, first_process: u32) -> Self {
         Self { first_client, first_process, begun: 0 }
     }
 }

@@ -92,6 +92,16 @@ impl Calls {
         self.calls.get_mut(number.wrapping_sub(self.first) as usize)
     }
 
+    /// Reads from calls that will be needed soon, many at once: among a million of them each is far away in
+    /// memory, and to fetch one after the other when its event comes takes a third of all time.
+    pub(super) fn touch(&mut self, numbers: impl Iterator<Item = u32>) {
+        let calls = numbers.filter_map(|number| {
+            let call = self.calls.get(number.wrapping_sub(self.first) as usize)?;
+            Some(u64::from(call.tag) ^ call.began ^ u64::from(call.session.attempts()))
+        });
+        std::hint::black_box(calls.fold(0, |all, call| all ^ call));
+    }
+
     /// Forgets those that are over, from the first on.
     #[inline]
     pub(super) fn forget(&mut self) {

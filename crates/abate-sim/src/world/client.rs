@@ -8,7 +8,7 @@ use abate_core::deadline::Deadline;
 use abate_core::outcome::{Fault, Outcome};
 use abate_core::safety::Safety;
 use abate_core::session::{Bounds, Decision, Retry, Session, StopReason, Traits};
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 
 use super::World;
 use super::calls::{Call, Held, Place, State};
@@ -128,14 +128,7 @@ impl World<'_> {
             return;
         }
         self.note(number, attempt, What::Answered { status });
-        let Ok(status) = StatusCode::from_u16(status) else { return };
-        let hinted = status.is_server_error();
-        let server = self.server_of(number);
-        let headers = std::mem::take(&mut self.servers[server].headers);
-        let none = HeaderMap::new();
-        let headers_seen = if hinted { &headers } else { &none };
-        self.came_to(number, &Outcome::Response { status, headers: headers_seen });
-        self.servers[server].headers = headers;
+        self.came_to(number, Some(status));
     }
 
     pub(super) fn on_timer(&mut self, number: u32, tag: u32) {
@@ -163,7 +156,7 @@ impl World<'_> {
                 self.give_up(number);
                 if conduct.attempt_timeout && waited >= timeout {
                     self.note(number, attempt, What::TimedOut);
-                    self.came_to(number, &Outcome::Fault(Fault::Ambiguous));
+                    self.came_to(number, None);
                 } else {
                     self.cut(number);
                 }
@@ -174,14 +167,21 @@ impl World<'_> {
         }
     }
 
-    /// An attempt that was sent has come to `outcome`.
-    fn came_to(&mut self, number: u32, outcome: &Outcome<'_>) {
+    /// An attempt that was sent has come to an answer, or had none in time.
+    fn came_to(&mut self, number: u32, status: Option<u16>) {
         let now = self.instant();
-        let Held { permit, grant } = self.calls.release(number);
-        drop(grant);
+        let permit = self.calls.release(number).permit;
         let Some(call) = self.calls.get(number) else { return };
+        let server = self.model.groups[usize::from(call.group)].server;
+        let outcome = match status.map(StatusCode::from_u16) {
+            Some(Ok(status)) => {
+                let headers = &self.servers[server].headers[usize::from(status.is_server_error())];
+                Outcome::Response { status, headers }
+            }
+            _ => Outcome::Fault(Fault::Ambiguous),
+        };
         if let Some(permit) = permit {
-            let health = permit.health(outcome);
+            let health = permit.health(&outcome);
             let sent = self.base + Duration::from_nanos(call.sent);
             let (_tail, _transition) = permit.record(health, sent, now);
         }
@@ -194,7 +194,7 @@ impl World<'_> {
         };
         // Servers here give hints in seconds, so the wall clock is asked by none.
         let wall = || SystemTime::UNIX_EPOCH;
-        let decision = call.session.decide(bounds, TRAITS, outcome, now, wall);
+        let decision = call.session.decide(bounds, TRAITS, &outcome, now, wall);
         let limited = std::mem::take(&mut call.limited);
         match decision {
             Decision::Done => {

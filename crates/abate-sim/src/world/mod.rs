@@ -105,7 +105,7 @@ impl<'a> World<'a> {
                 let seed = Seed::new(seed_of_process(seed, process));
                 processes.push(Process::new(&group.conduct, seed, base));
             }
-            sources.push(Source::new(group, clients, first_process));
+            sources.push(Source::new(clients, first_process));
             clients += group.clients;
         }
         Self {
@@ -137,6 +137,9 @@ impl<'a> World<'a> {
                 self.end_bin();
             }
             self.events += 1;
+            if self.events.is_multiple_of(Queue::SOON as u64) {
+                self.calls.touch(self.queue.soon().iter().map(|event| event.id()));
+            }
             self.handle(event);
         }
         // A world in which nothing is left to happen ends before its time.
@@ -144,7 +147,9 @@ impl<'a> World<'a> {
         while self.tally.is_over(if rests { self.now } else { self.end }) {
             self.end_bin();
         }
-        self.end_bin();
+        if rests || !self.end.is_multiple_of(nanos(self.model.step).max(1)) {
+            self.end_bin();
+        }
         let troubles = self.model.troubles.iter();
         let faults = troubles.map(|trouble| record::Trouble {
             from: trouble.from,

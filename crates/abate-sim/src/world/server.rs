@@ -22,8 +22,8 @@ const TURNED_AWAY: u16 = 503;
 #[derive(Debug)]
 pub(super) struct Dependency {
     rules: Server,
-    /// What answers say that turn a request away.
-    pub(super) headers: HeaderMap,
+    /// What answers say that are well, and those that are not.
+    pub(super) headers: [HeaderMap; 2],
     /// Requests by call and attempt.
     queue: VecDeque<(u32, u32)>,
     /// Of which somebody waits for the answer.
@@ -72,7 +72,7 @@ impl Dependency {
         }
         Self {
             rules: rules.clone(),
-            headers,
+            headers: [HeaderMap::new(), headers],
             queue: VecDeque::new(),
             queued: 0,
             held: Vec::new(),

@@ -1,0 +1,37 @@
+//! What the simulator must come to: published models and measurements, run again with the shipped
+//! decisions beside other people's.
+//!
+//! Each experiment has a file of its own, which says where its figures come from.
+
+mod crew;
+mod e02;
+mod e07;
+mod e09;
+mod line;
+mod parts;
+
+pub use self::crew::Crew;
+pub use self::line::{Expected, Line, Verdict};
+
+/// One experiment.
+#[derive(Debug, Clone, Copy)]
+pub struct Experiment {
+    /// Its name: `E7`.
+    pub id: &'static str,
+    /// What it shows, in a few words.
+    pub title: &'static str,
+    /// How many runs it makes, for a progress bar.
+    pub runs: u64,
+    run: fn(&Crew<'_>) -> Vec<Line>,
+}
+
+impl Experiment {
+    /// Every experiment, in order.
+    pub const ALL: &[Self] = &[e02::EXPERIMENT, e07::EXPERIMENT, e09::EXPERIMENT];
+
+    /// Makes its runs with `crew`, and says what they came to.
+    #[must_use]
+    pub fn run(&self, crew: &Crew<'_>) -> Vec<Line> {
+        (self.run)(crew)
+    }
+}

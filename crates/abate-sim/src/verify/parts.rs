@@ -1,0 +1,79 @@
+//! What many experiments are made of.
+
+use std::time::Duration;
+
+use abate_core::backoff::Backoff;
+use abate_core::policy::{Policy, PolicyBuilder};
+use abate_core::ratio::Ratio;
+
+use crate::model::{Arrivals, Conduct, Group, Model, Network, Payment, Rate, Server, Trouble};
+
+pub(super) const fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+pub(super) const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// The policy of `builder`. Those of experiments are written here, so that one that cannot work is a
+/// mistake of ours; the default in its place fails the experiment.
+pub(super) fn built(builder: PolicyBuilder) -> Policy {
+    builder.build().unwrap_or_default()
+}
+
+/// Other people's retry: this many attempts, no total time, waits of `backoff`.
+pub(super) fn plain(attempts: u32, timeout: Option<Duration>, backoff: Backoff) -> Conduct {
+    let builder = Policy::builder()
+        .with_attempts(attempts)
+        .with_backoff(backoff)
+        .with_total_timeout(Duration::MAX)
+        .with_attempt_timeout(timeout.unwrap_or(Duration::MAX));
+    Conduct { attempt_timeout: timeout.is_some(), ..Conduct::plain(built(builder)) }
+}
+
+/// A bucket of five tokens that a tenth of every call, or of every success, fills.
+pub(super) fn bucket(on_success: bool) -> Payment {
+    let ratio = Ratio::from_percent(10).unwrap_or(Ratio::ZERO);
+    Payment::Bucket { ratio, on_success, size: 5.0 }
+}
+
+/// Calls at random, of one process, to the first server.
+pub(super) fn open(per_second: f64, conduct: Conduct) -> Group {
+    Group {
+        clients: 1,
+        clients_per_process: 1,
+        arrivals: Arrivals::Poisson(Rate::constant(per_second)),
+        conduct,
+        server: 0,
+        network: Network::INSTANT,
+        cancels: false,
+    }
+}
+
+/// One group, one server, counted by the second.
+pub(super) fn model(
+    length: Duration,
+    group: Group,
+    server: Server,
+    troubles: Vec<Trouble>,
+) -> Model {
+    Model {
+        length,
+        step: s(1),
+        groups: vec![group],
+        servers: vec![server],
+        troubles,
+        keeps_times: false,
+    }
+}
+
+pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (sum, count) =
+        values.into_iter().fold((0.0, 0.0), |(sum, n), value| (sum + value, n + 1.0));
+    sum / count
+}
+
+pub(super) fn most(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().fold(f64::NEG_INFINITY, f64::max)
+}
