@@ -15,6 +15,7 @@
 //! | 4 | [`backoff`], [`budget`], [`breaker`], [`cooldown`], [`grpc`] | when? may we spend one more? may we call at all, and now? what does gRPC mean? |
 //! | 6 | [`policy`] | the rules and limits, declared once |
 //! | 7 | [`session`] | one call's life, and the only place where all of the above meet |
+//! | 8 | `config` (feature `serde`) | what does the file say? |
 //!
 //! Most users want the `abate` crate, which carries these decisions out over hyper and re-exports
 //! what is needed from here.
@@ -42,3 +43,6 @@ pub mod grpc;
 pub mod policy;
 
 pub mod session;
+
+#[cfg(feature = "serde")]
+pub mod config;
