@@ -47,6 +47,9 @@ impl Costs {
     /// One token, whatever the reason.
     pub const ONE: Self = Self { asked: 1.0, server: 1.0, unsent: 1.0, ambiguous: 1.0 };
 
+    /// The most that a retry may be said to cost.
+    pub(crate) const MOST: f64 = 1e3;
+
     /// The same, but for retries because of `why`.
     #[must_use]
     pub const fn with(mut self, why: Transient, tokens: f64) -> Self {

@@ -80,7 +80,7 @@ impl PolicyBuilder {
             [Transient::Asked, Transient::Server, Transient::Unsent, Transient::Ambiguous];
         for why in reasons {
             let cost = self.budget_costs.of(why);
-            if !(0.0..=1e3).contains(&cost) {
+            if !(0.0..=budget::Costs::MOST).contains(&cost) {
                 let message = format!("must be 0 to 1,000 tokens, but is {cost} for {why:?}");
                 problems.push(Problem::new("budget.cost", message));
             }

@@ -72,6 +72,14 @@ impl<'d> Table<'d> {
         self.find(path).1
     }
 
+    /// The way to each value in it, such as `budget.ratio`, taken or not.
+    #[must_use]
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        collect_paths(self.entries, "", &mut paths);
+        paths
+    }
+
     /// Notes a problem of what stands at `path`, such as `budget.ratio`; it is shown at the last
     /// key on the way that exists.
     pub fn problem(&self, path: &str, message: impl Into<String>) {
@@ -151,7 +159,18 @@ impl<'d> Value<'d> {
     }
 }
 
-/// `a` and `b` as one path.
+/// The parser bounds how deep this goes.
+fn collect_paths(entries: &DeTable<'_>, above: &str, paths: &mut Vec<String>) {
+    for (key, found) in entries {
+        let path = join(above, &quoted(key.get_ref()));
+        match found.get_ref() {
+            DeValue::Table(entries) => collect_paths(entries, &path, paths),
+            _ => paths.push(path),
+        }
+    }
+}
+
+/// `path` with `key` behind it.
 fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

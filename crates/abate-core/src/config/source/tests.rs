@@ -97,6 +97,14 @@ fn what_is_out_of_range_or_of_another_kind_is_told_what_was_expected() {
     }
     let huge = "99999999999999999999999999999999999999999999999999";
     assert!(problem(huge, |it| assert_eq!(it.integer(0..=u64::MAX), None)).ends_with(huge));
+    let number = |range| problem("'x'", |it| assert_eq!(it.number(range), None));
+    for (range, expected) in [
+        (0.0..=f64::INFINITY, "a number of at least 0"),
+        (f64::NEG_INFINITY..=1.0, "a number of at most 1"),
+        (f64::NEG_INFINITY..=f64::INFINITY, "a number"),
+    ] {
+        assert_eq!(number(range), format!("1:5: a: expected {expected}, got \"x\""));
+    }
     for text in ["-0.1", "nan", "inf", "'1'", "1e400"] {
         let told = problem(text, |it| assert_eq!(it.number(0.0..=9.5), None));
         assert!(told.starts_with("1:5: a: expected a number from 0 to 9.5, got "), "{told}");
@@ -163,6 +171,7 @@ fn a_problem_is_shown_at_the_last_key_that_exists() {
             assert_eq!(table.has(path), path == "cap" || path == "budget.ratio");
             table.problem(path, "wrong");
         }
+        assert_eq!(table.paths(), ["budget.ratio", "cap"]);
     });
     let expected = [
         "1:1: d.breaker.window: wrong",

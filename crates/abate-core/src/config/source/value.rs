@@ -32,6 +32,12 @@ impl<'d> Value<'d> {
         self.found.is_some()
     }
 
+    /// Whether a table stands there.
+    #[must_use]
+    pub fn is_table(&self) -> bool {
+        self.found.is_some_and(|found| found.get_ref().is_table())
+    }
+
     /// Notes it as a problem if nothing stands there.
     pub fn required(self) -> Self {
         if self.found.is_none() {
@@ -99,13 +105,19 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// A number within `range`, whole or not.
+    /// A number within `range`, whole or not; a bound at infinity is none.
     #[must_use]
     pub fn number(&self, range: RangeInclusive<f64>) -> Option<f64> {
         let number = as_f64(self.found?.get_ref()).filter(|number| range.contains(number));
-        let expected =
-            || self.expect(&format!("a number from {} to {}", range.start(), range.end()));
-        number.or_else(expected)
+        number.or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            self.expect(&match (least.is_finite(), most.is_finite()) {
+                (true, true) => format!("a number from {least} to {most}"),
+                (true, false) => format!("a number of at least {least}"),
+                (false, true) => format!("a number of at most {most}"),
+                (false, false) => "a number".to_owned(),
+            })
+        })
     }
 
     /// `true` or `false`.

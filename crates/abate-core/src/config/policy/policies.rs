@@ -1,0 +1,99 @@
+use super::declared::Declared;
+use super::draft::Draft;
+use crate::config::source::{Problems, Table, Value, read};
+
+/// The policies of a file: the defaults, and one for each dependency.
+///
+/// A dependency has what its own section declares, else what the defaults declare, else the
+/// [default](crate::policy::defaults). `budget = false` and `breaker = false` leave these out.
+///
+/// # Examples
+///
+/// ```
+/// use abate_core::config::Policies;
+///
+/// let file = r#"
+///     [defaults]
+///     attempt_timeout = "3s"
+///
+///     [dependency.payments]
+///     attempts = 4
+///     base = "100ms"
+///     total_timeout = "10s"
+///     budget = { ratio = 0.1 }
+/// "#;
+/// let policies = Policies::parse("policies.toml", file.as_bytes())?;
+/// let payments = policies.dependency("payments").ok_or("no section")?;
+/// assert_eq!(payments.policy().attempts(), 4);
+/// assert_eq!(payments.policy().attempt_timeout().as_secs(), 3);
+///
+/// let wrong = file.replace("ratio", "ratoi").replace("\"10s\"", "10");
+/// let problems = Policies::parse("policies.toml", wrong.as_bytes()).err().ok_or("refused")?;
+/// assert_eq!(
+///     problems.to_string(),
+///     "policies.toml:8:21: dependency.payments.total_timeout: the unit is missing: expected a \
+///      duration such as \"200ms\", \"1.5s\" or \"2m\", got 10\n\
+///      policies.toml:9:16: dependency.payments.budget.ratoi: unknown key; did you mean `ratio`?"
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Policies {
+    defaults: Declared,
+    dependencies: Vec<(String, Declared)>,
+}
+
+impl Policies {
+    /// The policies in `bytes`, which are TOML. `file` is how problems call the file.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong: what is no TOML, keys that are unknown, values of another kind, and what
+    /// a [`PolicyBuilder`](crate::policy::PolicyBuilder) refuses.
+    pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, Problems> {
+        read(file, bytes, Self::read)
+    }
+
+    /// The policy of what has no section of its own.
+    #[must_use]
+    pub const fn defaults(&self) -> &Declared {
+        &self.defaults
+    }
+
+    /// The policy of the dependency `name`, if it has a section.
+    #[must_use]
+    pub fn dependency(&self, name: &str) -> Option<&Declared> {
+        self.dependencies().find(|(known, _)| *known == name).map(|(_, declared)| declared)
+    }
+
+    /// The dependencies that have a section, by name, in alphabetical order.
+    pub fn dependencies(&self) -> impl Iterator<Item = (&str, &Declared)> {
+        self.dependencies.iter().map(|(name, declared)| (&**name, declared))
+    }
+
+    fn read(mut root: Table<'_>) -> Self {
+        let mut defaults = Draft::default();
+        if let Some(table) = root.take("defaults").table() {
+            defaults.read(table);
+        }
+        let rest = root.take("dependency").table().map(|mut table| table.take_rest());
+        let dependency = |(name, value): (&str, Value<'_>)| {
+            let mut draft = defaults.clone();
+            draft.read(value.table()?);
+            Some((name.to_owned(), draft.declared()))
+        };
+        let dependencies = rest.unwrap_or_default().into_iter().filter_map(dependency).collect();
+        Self { defaults: defaults.declared(), dependencies }
+    }
+}
+
+impl Declared {
+    /// The policy that `table` declares: the keys of a `[dependency.NAME]`, without the defaults of
+    /// a file. For other files that have policies in them.
+    #[must_use]
+    pub fn read(table: Table<'_>) -> Self {
+        let mut draft = Draft::default();
+        draft.read(table);
+        draft.declared()
+    }
+}
