@@ -21,6 +21,8 @@ pub struct Model {
     pub servers: Vec<Server>,
     /// What goes wrong, and when.
     pub troubles: Vec<Trouble>,
+    /// The number of the server whose attempts, queue and work are counted.
+    pub watched: usize,
     /// Whether the times of calls are kept, for percentiles.
     pub keeps_times: bool,
 }
@@ -40,6 +42,12 @@ pub struct Group {
     pub server: usize,
     /// The way to it.
     pub network: Network,
+    /// The number of the group as which the server makes a call of its own for each of these requests,
+    /// when its work is done and before it answers; the request fails when that call does. So the
+    /// worker is held for as long as that takes.
+    pub onward: Option<usize>,
+    /// Whether its calls are among those that are counted.
+    pub counts: bool,
     /// Whether a request that its caller has given up leaves the server's queue. Work that was begun
     /// goes on in any case.
     pub cancels: bool,
@@ -150,8 +158,6 @@ pub struct Server {
     pub error_rate: f64,
     /// The `Retry-After` of the answers with which it turns requests away.
     pub retry_after: Option<Duration>,
-    /// The group as which it calls another server for each request, and fails when that fails.
-    pub calls: Option<usize>,
     /// A queue that makes it fall over, and how long it is down then.
     pub crash: Option<(u32, Duration)>,
 }
@@ -295,7 +301,6 @@ impl Server {
             drops_expired: false,
             error_rate: 0.0,
             retry_after: None,
-            calls: None,
             crash: None,
         }
     }

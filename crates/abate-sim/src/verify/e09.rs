@@ -124,6 +124,8 @@ fn herd(backoff: Backoff, jobs: u32) -> Model {
         conduct: plain(26, None, backoff),
         server: 0,
         network: Network::INSTANT,
+        onward: None,
+        counts: true,
         cancels: false,
     };
     let what = Fault::Down { status: 500 };

@@ -47,6 +47,8 @@ pub(super) fn open(per_second: f64, conduct: Conduct) -> Group {
         conduct,
         server: 0,
         network: Network::INSTANT,
+        onward: None,
+        counts: true,
         cancels: false,
     }
 }
@@ -64,6 +66,7 @@ pub(super) fn model(
         groups: vec![group],
         servers: vec![server],
         troubles,
+        watched: 0,
         keeps_times: false,
     }
 }

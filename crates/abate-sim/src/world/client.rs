@@ -41,7 +41,9 @@ impl World<'_> {
             held: None,
             parent,
         });
-        self.tally.began();
+        if self.model.groups[group].counts {
+            self.tally.began();
+        }
         self.note(number, 0, What::Began);
         self.attempt(number, None);
     }
@@ -73,7 +75,7 @@ impl World<'_> {
         let Some(limit) = &mut self.processes[call.process as usize].limit else { return true };
         call.limited = limit.try_acquire();
         if call.limited {
-            self.tally.levels.in_use += 1;
+            self.tally.note_use();
             return true;
         }
         let deadline = call.session.deadline();
@@ -88,7 +90,6 @@ impl World<'_> {
 
     fn send(&mut self, number: u32) {
         let now = self.instant();
-        self.tally.note_levels();
         let Some(call) = self.calls.get(number) else { return };
         let conduct = &self.model.groups[usize::from(call.group)].conduct;
         let process = &mut self.processes[call.process as usize];
@@ -101,7 +102,7 @@ impl World<'_> {
         call.state = State::Sent;
         call.sent = self.now;
         call.place = Place::Elsewhere;
-        let (attempt, tag) = (call.attempt, call.tag);
+        let (attempt, tag, group) = (call.attempt, call.tag, usize::from(call.group));
         let mut end = Deadline::NEVER;
         if conduct.attempt_timeout {
             end = Deadline::after(now, conduct.policy.attempt_timeout());
@@ -116,7 +117,9 @@ impl World<'_> {
             let end = self.moment(end);
             self.queue.push(Event::new(end, Kind::Timer, number, tag));
         }
-        self.tally.sent(attempt);
+        if self.model.groups[group].server == self.model.watched {
+            self.tally.sent(attempt);
+        }
         self.note(number, attempt, What::Sent);
         self.dispatch(number, attempt);
     }
@@ -301,7 +304,9 @@ impl World<'_> {
         call.tag += 1;
         let (attempt, took, parent) = (call.attempt, self.now - call.began, call.parent);
         let (group, client) = (usize::from(call.group), call.client);
-        self.tally.ended(ending, attempt, took);
+        if self.model.groups[group].counts {
+            self.tally.ended(ending, attempt, took);
+        }
         self.note(number, attempt, What::Ended(ending));
         match parent {
             Some((parent, attempt)) => {
@@ -314,7 +319,7 @@ impl World<'_> {
 
     /// Gives the place of a call under its process's limit to the first that waits for one.
     fn free_place(&mut self, number: u32) {
-        self.tally.levels.in_use = self.tally.levels.in_use.saturating_sub(1);
+        self.tally.in_use = self.tally.in_use.saturating_sub(1);
         let Some(process) = self.calls.get(number).map(|call| call.process) else { return };
         let Some(limit) = &mut self.processes[process as usize].limit else { return };
         while let Some((number, tag)) = limit.first_waiting() {
@@ -325,7 +330,7 @@ impl World<'_> {
                 call.limited = true;
                 call.state = State::Turn;
                 call.tag += 1;
-                self.tally.levels.in_use += 1;
+                self.tally.note_use();
                 self.queue.push(Event::new(self.now, Kind::Timer, number, call.tag));
                 return;
             }

@@ -44,10 +44,13 @@ use crate::trace::{Happening, Trace, What};
 ///         conduct: Conduct::stack(Policy::default()),
 ///         server: 0,
 ///         network: Network::INSTANT,
+///         onward: None,
+///         counts: true,
 ///         cancels: false,
 ///     }],
 ///     servers: vec![Server::new(Law::Exponential(Duration::from_millis(10)))],
 ///     troubles: vec![],
+///     watched: 0,
 ///     keeps_times: false,
 /// };
 /// let run = abate_sim::run(&model, 1);
@@ -181,8 +184,11 @@ impl<'a> World<'a> {
     fn end_bin(&mut self) {
         let open = self.processes.iter().filter_map(|process| process.breaker.as_ref());
         let open = open.filter(|breaker| breaker.state() != BreakerState::Closed).count();
-        let capacity = self.servers.first().and_then(Dependency::capacity);
+        let capacity = self.servers.get(self.model.watched).and_then(Dependency::capacity);
         self.tally.next(u32::try_from(open).unwrap_or(u32::MAX), capacity);
+        // What the next stretch begins with.
+        self.tally.bin.in_use = self.tally.in_use;
+        self.note_levels(self.model.watched);
     }
 
     /// The present moment, for the decisions.

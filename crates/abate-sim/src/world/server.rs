@@ -176,8 +176,7 @@ impl World<'_> {
         server.queue.push_back((call, attempt));
         server.queued += 1;
         let crash = server.rules.crash.filter(|(queue, _)| server.queued > *queue);
-        self.tally.levels.queue += 1;
-        self.tally.note_levels();
+        self.note_levels(number);
         self.job_began(call);
         if let Some(call) = self.calls.get(call) {
             call.place = Place::Queued;
@@ -205,8 +204,7 @@ impl World<'_> {
         let work = law.draw(&mut draws).saturating_add(others * nanos(server.rules.slower_by));
         let work =
             if server.now.slow == 1.0 { work } else { (work as f64 * server.now.slow) as u64 };
-        self.tally.levels.busy += 1;
-        self.tally.note_levels();
+        self.note_levels(number);
         self.job_began(call);
         if let Some(call) = self.calls.get(call)
             && call.attempt == attempt
@@ -220,9 +218,8 @@ impl World<'_> {
 
     pub(super) fn on_served(&mut self, call: u32, tag: u32) {
         let (attempt, status) = parts(tag);
-        let server = self.server_of(call);
-        let calls = self.servers[server].rules.calls;
-        match calls {
+        let group = self.group(call);
+        match self.model.groups[group].onward {
             Some(group) if status == OK => self.begin(group, 0, Some((call, attempt))),
             _ => self.finish(call, attempt, status),
         }
@@ -232,7 +229,6 @@ impl World<'_> {
     pub(super) fn finish(&mut self, call: u32, attempt: u32, status: u16) {
         let number = self.server_of(call);
         self.servers[number].busy -= 1;
-        self.tally.levels.busy -= 1;
         if status != OK {
             self.tally.bin.errors += 1;
         }
@@ -261,7 +257,6 @@ impl World<'_> {
                 continue; // It left the queue when its caller did.
             }
             self.servers[number].queued -= 1;
-            self.tally.levels.queue -= 1;
             if waited_for || !drops {
                 self.start(call, attempt);
             }
@@ -273,7 +268,7 @@ impl World<'_> {
         let server = &mut self.servers[number];
         server.fallen_until = self.now.saturating_add(down);
         let lost = std::mem::take(&mut server.queue);
-        self.tally.levels.queue -= std::mem::take(&mut server.queued);
+        server.queued = 0;
         for (call, attempt) in lost {
             self.job_ended(call);
             self.turn_away(call, attempt, TURNED_AWAY);
@@ -312,7 +307,17 @@ impl World<'_> {
         {
             call.place = Place::Elsewhere;
             self.servers[server].queued -= 1;
-            self.tally.levels.queue -= 1;
+        }
+    }
+
+    /// The queue or the work of a server has grown.
+    pub(super) fn note_levels(&mut self, number: usize) {
+        if number == self.model.watched
+            && let Some(server) = self.servers.get(number)
+        {
+            let bin = &mut self.tally.bin;
+            bin.queue = bin.queue.max(server.queued);
+            bin.busy = bin.busy.max(server.busy);
         }
     }
 

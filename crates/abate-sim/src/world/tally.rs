@@ -6,21 +6,14 @@ use crate::law::nanos;
 use crate::record::{Attempts, Bin, Run};
 use crate::trace::Ending;
 
-/// How much is going on at the moment.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Levels {
-    pub(super) queue: u32,
-    pub(super) busy: u32,
-    pub(super) in_use: u32,
-}
-
 #[derive(Debug)]
 pub(super) struct Tally {
     step: u64,
     ends: u64,
     /// The stretch that is being counted.
     pub(super) bin: Bin,
-    pub(super) levels: Levels,
+    /// The calls that hold a place under a concurrency limit.
+    pub(super) in_use: u32,
     pub(super) bins: Vec<Bin>,
     pub(super) attempts: Vec<Attempts>,
     endings: [u64; Ending::ALL.len()],
@@ -39,7 +32,7 @@ impl Tally {
             step,
             ends: step,
             bin: Bin::default(),
-            levels: Levels::default(),
+            in_use: 0,
             bins: Vec::new(),
             attempts: Vec::new(),
             endings: [0; Ending::ALL.len()],
@@ -68,15 +61,13 @@ impl Tally {
         self.all_times.append(&mut self.times);
         self.bins.push(bin);
         self.ends += self.step;
-        self.note_levels();
     }
 
-    /// The levels have changed.
+    /// A place under a limit was taken.
     #[inline]
-    pub(super) fn note_levels(&mut self) {
-        self.bin.queue = self.bin.queue.max(self.levels.queue);
-        self.bin.busy = self.bin.busy.max(self.levels.busy);
-        self.bin.in_use = self.bin.in_use.max(self.levels.in_use);
+    pub(super) fn note_use(&mut self) {
+        self.in_use += 1;
+        self.bin.in_use = self.bin.in_use.max(self.in_use);
     }
 
     #[inline]
