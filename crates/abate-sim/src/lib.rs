@@ -11,6 +11,7 @@ pub mod law;
 pub mod model;
 mod payer;
 mod queue;
+pub mod scenario;
 pub mod trace;
 pub mod verify;
 mod world;

@@ -209,6 +209,18 @@ impl fmt::Display for Fault {
     }
 }
 
+impl Arrivals {
+    /// The same with `load` times the calls, where it has a rate.
+    #[must_use]
+    pub fn times(&self, load: f64) -> Self {
+        match self {
+            Self::Poisson(rate) => Self::Poisson(rate.times(load)),
+            Self::Even(rate) => Self::Even(rate.times(load)),
+            other => other.clone(),
+        }
+    }
+}
+
 impl Rate {
     /// The same all the time.
     #[must_use]
@@ -224,6 +236,10 @@ impl Rate {
             *rate = rate.max(0.0);
         }
         Self { points }
+    }
+
+    fn times(&self, load: f64) -> Self {
+        Self::through(self.points.iter().map(|(at, rate)| (*at, rate * load)).collect())
     }
 
     /// Calls per second at `at`.

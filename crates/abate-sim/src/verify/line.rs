@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_figure_is_judged_by_what_it_should_be() {
         let verdicts = [
-            Line::within("a", 1.03, 1.0, 0.03).verdict(),
+            Line::within("a", 1.029, 1.0, 0.03).verdict(),
             Line::within("a", 1.031, 1.0, 0.03).verdict(),
             Line::near("b", 0.9, 1.0, 0.2).verdict(),
             Line::at_most("c", 2.0, 2.0).verdict(),

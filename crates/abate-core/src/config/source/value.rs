@@ -38,6 +38,12 @@ impl<'d> Value<'d> {
         self.found.is_some_and(|found| found.get_ref().is_table())
     }
 
+    /// Whether an array stands there.
+    #[must_use]
+    pub fn is_array(&self) -> bool {
+        self.found.is_some_and(|found| found.get_ref().is_array())
+    }
+
     /// Notes it as a problem if nothing stands there.
     pub fn required(self) -> Self {
         if self.found.is_none() {
