@@ -113,6 +113,13 @@ impl Backoff {
         Duration::try_from_secs_f64(bound).unwrap_or(self.cap).min(self.cap)
     }
 
+    /// The shortest that the wait before retry number `retry` (from 1) may be, after one of
+    /// `previous`.
+    #[must_use]
+    pub fn floor(&self, retry: u32, previous: Duration) -> Duration {
+        self.range(retry, previous).0
+    }
+
     /// The longest that the wait before retry number `retry` (from 1) may be, after one of
     /// `previous`.
     #[must_use]

@@ -66,7 +66,7 @@ impl Policies {
         self.dependencies().find(|(known, _)| *known == name).map(|(_, declared)| declared)
     }
 
-    /// The dependencies that have a section, by name, in alphabetical order.
+    /// The dependencies that have a section, by name, in the order of the file.
     pub fn dependencies(&self) -> impl Iterator<Item = (&str, &Declared)> {
         self.dependencies.iter().map(|(name, declared)| (&**name, declared))
     }

@@ -221,7 +221,7 @@ fn a_value_that_cannot_be_is_told_at_its_line() {
         ),
         ("power = 2", "2:9: dependency.d.power: only `curve = \"polynomial\"` has it"),
         ("jitter_steps = 2", "2:16: dependency.d.jitter_steps: only `jitter = \"added_in_steps\"`"),
-        ("jitter = 'ful'", "2:10: dependency.d.jitter: expected one of `none`, `full`"),
+        ("jitter = 'fully'", "2:10: dependency.d.jitter: expected one of `none`, `full`"),
         ("base = '0s'\njitter = 'decorrelated'", "2:8: dependency.d.base: decorrelated jitter"),
         ("retry_on = [404]", "2:12: dependency.d.retry_on: 404 would be answered the same way"),
         ("retry_on = [200]", "2:12: dependency.d.retry_on: 200 is not among the failures"),

@@ -43,6 +43,7 @@ mod problem;
 mod table;
 mod value;
 
+pub use self::nearest::nearest;
 pub use self::problem::{Problem, Problems};
 pub use self::table::{Section, Table, read};
 pub use self::value::Value;

@@ -57,13 +57,19 @@ impl<'d> Table<'d> {
         self.value(key, self.entries.get(key))
     }
 
-    /// All that was not taken yet, by name: for tables whose keys are the user's own names.
+    /// All that was not taken yet, by name and in the order of the file: for tables whose keys are the
+    /// user's own names.
     #[must_use]
     pub fn take_rest(&mut self) -> Vec<(&'d str, Value<'d>)> {
-        let rest: Vec<_> =
-            self.unknown().map(|(key, found)| (&**key.get_ref(), Some(found))).collect();
+        let mut rest: Vec<_> = self.unknown().collect();
         self.rest_taken = true;
-        rest.into_iter().map(|(key, found)| (key, self.value(key, found))).collect()
+        rest.sort_by_key(|(key, _)| key.span().start);
+        let mut values = Vec::new();
+        for (key, found) in rest {
+            let name: &str = key.get_ref();
+            values.push((name, self.value(name, Some(found))));
+        }
+        values
     }
 
     /// Whether something stands at `path`, such as `budget.ratio`, taken or not.

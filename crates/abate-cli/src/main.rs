@@ -1,0 +1,7 @@
+//! See [`abate_cli`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    abate_cli::main()
+}
