@@ -17,3 +17,5 @@ pub mod verify;
 mod world;
 
 pub use self::world::{run, run_traced, seed_of_process};
+pub mod recovery;
+pub mod report;
