@@ -75,6 +75,25 @@ pub(super) fn budgeted(seconds: usize) -> Run {
     run
 }
 
+/// Makes no two neighbours of any count equal.
+pub(super) fn shake(run: &mut Run) {
+    for (at, bin) in run.bins.iter_mut().enumerate() {
+        let noise = |salt: usize| wobble(7 * at + salt, 900);
+        bin.first = 100 + noise(1);
+        bin.retries = noise(2);
+        bin.calls = 1_000 + noise(3);
+        bin.succeeded = noise(4);
+        bin.queue = noise(5);
+        bin.refused_by_breaker = noise(6);
+        bin.refused_by_limit = noise(7);
+        bin.denied_by_budget = noise(8);
+        bin.wasted = noise(9);
+        bin.breakers_open = noise(10);
+        bin.p50 = Some(Duration::from_millis(1 + u64::from(noise(11))));
+        bin.p99 = Some(Duration::from_millis(1_000 + u64::from(noise(12))));
+    }
+}
+
 fn healthy(slow: bool) -> Bin {
     let millis = |fast, slowly| Duration::from_millis(if slow { slowly } else { fast });
     Bin {

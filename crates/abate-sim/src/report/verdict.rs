@@ -40,13 +40,3 @@ pub(super) fn verdict_on(run: &Run) -> String {
         Recovery::NoTrouble | Recovery::Unknown => format!("{name}: {succeed}, {cost}"),
     }
 }
-
-/// When the policy is back, for a table.
-pub(super) fn back(figures: &Figures) -> String {
-    match figures.recovery {
-        Recovery::NoTrouble => "no trouble".to_owned(),
-        Recovery::After(time) => duration(time),
-        Recovery::Never => format!("never, in {}", duration(figures.watched)),
-        Recovery::Unknown => "cannot be told".to_owned(),
-    }
-}

@@ -43,6 +43,8 @@ fn bars(run: &Run, most: usize) -> Markup {
     // Every so many of the numbers, so that they stay apart.
     let apart = most.div_ceil(2 * FEW);
     html! {
+        text.up x="-6" y=(HEIGHT + 17) { "attempt" }
+        @if most <= FEW { text.up x="-6" y=(HEIGHT + 33) { "sent" } }
         @for (at, attempts) in run.attempts.iter().enumerate() {
             @let height = worth(attempts) * f64::from(HEIGHT);
             @let middle = share_of_width((at as f64 + 0.5) * slot);
@@ -50,7 +52,7 @@ fn bars(run: &Run, most: usize) -> Markup {
                 y=(format!("{:.1}", f64::from(HEIGHT) - height)) height=(format!("{height:.1}")) {}
             @if most <= FEW {
                 text.value x=(middle) y=(format!("{:.1}", f64::from(HEIGHT) - height - 5.0)) { (percent(worth(attempts))) }
-                text.middle x=(middle) y=(HEIGHT + 33) { (short(attempts.sent as f64)) " sent" }
+                text.middle x=(middle) y=(HEIGHT + 33) { (short(attempts.sent as f64)) }
             }
             @if at % apart == 0 { text.middle x=(middle) y=(HEIGHT + 17) { (at + 1) } }
         }

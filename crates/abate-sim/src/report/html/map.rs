@@ -8,22 +8,29 @@ use super::section::Section;
 use maud::{Markup, html};
 use std::time::Duration;
 
+/// Up to here a recovery is soon: one window of calls.
+const SOON: Duration = Duration::from_secs(10);
+/// Up to here it is not late yet: what people wait for without doing anything.
+const LATER: Duration = Duration::from_secs(60);
+
 /// The tables; none without policies.
 pub(super) fn section(map: &Map) -> Option<Section> {
-    let all = map.policies.iter().flat_map(|grid| grid.recovery.iter().flatten().flatten());
-    let longest = all.max().copied().unwrap_or_default();
-    let body = panels(
-        map.policies.iter().map(|grid| (&*grid.name, recovered(grid), table(map, grid, longest))),
-    );
+    let grids = map.policies.iter();
+    let body = panels(grids.map(|grid| (&*grid.name, recovered(grid), table(map, grid))));
     (!map.policies.is_empty()).then_some(Section {
         title: "Where it recovers",
         about: "The time from the end of the trouble until calls succeed again, by how busy the dependency is (columns) and how long the trouble lasts (rows).",
-        legend: vec![("soon", "soon".to_owned()), ("late", "late".to_owned()), ("never", "never".to_owned())],
+        legend: vec![
+            ("soon", format!("up to {}", duration(SOON))),
+            ("later", format!("up to {}", duration(LATER))),
+            ("late", "later than that".to_owned()),
+            ("never", "never".to_owned()),
+        ],
         body,
     })
 }
 
-fn table(map: &Map, grid: &Grid, longest: Duration) -> Markup {
+fn table(map: &Map, grid: &Grid) -> Markup {
     html! {
         div.scroll tabindex="0" role="group" aria-label=(format!("{}: where it recovers", grid.name)) {
             table.map {
@@ -34,10 +41,12 @@ fn table(map: &Map, grid: &Grid, longest: Duration) -> Markup {
                     }
                 }
                 tbody {
-                    @for (outage, row) in map.outages.iter().zip(&grid.recovery) {
+                    @for (row, outage) in map.outages.iter().enumerate() {
                         tr {
                             th scope="row" { (duration(*outage)) }
-                            @for cell in row { (told(*cell, longest)) }
+                            @for column in 0..map.loads.len() {
+                                (told(grid.recovery.get(row).and_then(|row| row.get(column))))
+                            }
                         }
                     }
                 }
@@ -46,17 +55,16 @@ fn table(map: &Map, grid: &Grid, longest: Duration) -> Markup {
     }
 }
 
-fn told(cell: Option<Duration>, longest: Duration) -> Markup {
-    let Some(time) = cell else {
-        return html! { td.never { "never" } };
+/// One cell; there is none where nobody looked.
+fn told(cell: Option<&Option<Duration>>) -> Markup {
+    let (class, text) = match cell {
+        None => ("", "–".to_owned()),
+        Some(None) => ("never", "never".to_owned()),
+        Some(Some(time)) if *time <= SOON => ("soon", duration(*time)),
+        Some(Some(time)) if *time <= LATER => ("later", duration(*time)),
+        Some(Some(time)) => ("late", duration(*time)),
     };
-    let share = if longest.is_zero() { 0.0 } else { time.div_duration_f64(longest) };
-    let class = match share {
-        ..0.25 => "soon",
-        ..0.6 => "later",
-        _ => "late",
-    };
-    html! { td class=(class) { (duration(time)) } }
+    html! { td class=(class) { (text) } }
 }
 
 /// A load may be above what the dependency can do.

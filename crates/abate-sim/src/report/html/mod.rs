@@ -12,4 +12,7 @@ mod summary;
 mod svg;
 mod times;
 
+#[cfg(test)]
+mod tests;
+
 pub use page::html;

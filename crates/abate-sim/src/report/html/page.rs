@@ -59,11 +59,22 @@ fn verdict(runs: &[Run]) -> Markup {
             @if runs.is_empty() { "Nothing was run." }
             @for (at, run) in runs.iter().enumerate() {
                 @let verdict = verdict_on(run);
-                b { (run.name) } (verdict.strip_prefix(&*run.name).unwrap_or(&verdict))
+                b { (run.name) } (unbroken(verdict.strip_prefix(&*run.name).unwrap_or(&verdict)))
                 @if at + 1 < runs.len() { "; " } @else { "." }
             }
         }
     }
+}
+
+/// The text with each figure held together with its unit.
+fn unbroken(text: &str) -> String {
+    let mut after_figure = false;
+    let held = text.chars().map(|sign| {
+        let held = if sign == ' ' && after_figure { '\u{a0}' } else { sign };
+        after_figure = sign.is_ascii_digit();
+        held
+    });
+    held.collect()
 }
 
 /// What it takes to see the same again.

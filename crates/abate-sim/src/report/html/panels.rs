@@ -1,11 +1,10 @@
 //! Small multiples over time: a panel for each policy, all with the same axes.
 
 use super::super::figures::{Figures, length};
-use super::super::number::duration;
+use super::super::number::{duration, short};
 use super::svg::{Plot, Scale, Shade, Steps, Tick};
 use crate::record::{Run, Trouble};
 use maud::{Markup, html};
-use std::time::Duration;
 
 /// The runs, and what all plots of them share.
 #[derive(Debug)]
@@ -46,9 +45,22 @@ impl<'a> View<'a> {
         Steps { time: self.time, step: run.step.as_secs_f64(), value }
     }
 
+    /// Round times, in the unit that fits them all; the last one names it.
     pub(super) fn time_ticks(&self) -> Vec<Tick> {
-        let ticks = self.time.ticks_of_time(6).into_iter();
-        ticks.map(|second| Tick { at: self.time.place(second), label: clock(second) }).collect()
+        let seconds = self.time.ticks_of_time(5);
+        let last = seconds.last().copied().unwrap_or_default();
+        let (size, unit) = match last {
+            10_800.0.. => (3_600.0, "h"),
+            900.0.. => (60.0, "min"),
+            1.0.. => (1.0, "s"),
+            _ => (1e-3, "ms"),
+        };
+        let label = |second: f64| {
+            let unit = if second == last { format!(" {unit}") } else { String::new() };
+            format!("{}{unit}", short(second / size))
+        };
+        let tick = |second| Tick { at: self.time.place(second), label: label(second) };
+        seconds.into_iter().map(tick).collect()
     }
 
     pub(super) fn shades(&self, run: &Run) -> Vec<Shade> {
@@ -87,11 +99,7 @@ impl<'a> View<'a> {
 /// Named pictures side by side, as many as there is room for.
 pub(super) fn panels<'a>(panels: impl Iterator<Item = (&'a str, String, Markup)>) -> Markup {
     let panels: Vec<_> = panels.collect();
-    let columns = match panels.len() {
-        few @ 0..=4 => few,
-        5 | 6 | 9 => 3,
-        _ => 4,
-    };
+    let columns = columns(panels.len());
     html! {
         div class=(format!("panels of-{columns}")) {
             @for (name, note, picture) in panels {
@@ -101,6 +109,15 @@ pub(super) fn panels<'a>(panels: impl Iterator<Item = (&'a str, String, Markup)>
                 }
             }
         }
+    }
+}
+
+/// How many panels stand side by side on a wide screen.
+pub(super) fn columns(panels: usize) -> usize {
+    match panels {
+        few @ 0..=4 => few,
+        5 | 6 | 9 => 3,
+        _ => 4,
     }
 }
 
@@ -115,12 +132,4 @@ pub(super) fn troubles(run: &Run) -> String {
         n => format!(", and {n} more"),
     };
     format!("Trouble from {from} to {to}: {}{more}.", first.what)
-}
-
-/// A point in time on an axis.
-fn clock(seconds: f64) -> String {
-    match seconds {
-        whole if whole.fract() == 0.0 && whole < 3_600.0 => format!("{whole} s"),
-        _ => Duration::try_from_secs_f64(seconds).map_or_else(|_| "–".to_owned(), duration),
-    }
 }

@@ -35,7 +35,10 @@ fn swatch(class: &str) -> Markup {
     html! {
         svg.swatch aria-hidden="true" width="22" height="12" {
             @if is_line { path class=(class) d="M0 6H22" {} }
-            @else { rect class=(class) width="22" height="12" {} }
+            @else {
+                rect class=(class) width="22" height="12" {}
+                @if class == "trouble" { line.trouble x1="0" x2="22" y1="1" y2="1" {} }
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ const ROWS: [Row; 5] = [
     Row { name: "work done for nobody", value: |bin| bin.wasted, is_count: true },
 ];
 
-const ROW: u32 = 40;
+const ROW: u32 = 42;
 
 /// The strips that have anything on them; none where nothing was refused, denied or wasted.
 pub(super) fn section(view: &View<'_>) -> Option<Section> {
@@ -44,8 +44,9 @@ pub(super) fn section(view: &View<'_>) -> Option<Section> {
             @for (at, (row, most)) in rows.iter().enumerate() {
                 @let top = at as u32 * ROW;
                 text.row x="4" y=(top + 16) { (row.name) }
-                text.row.ends x="100%" dx="-4" y=(top + 16) { (row.told(run)) }
-                svg x="0" y=(top + 22) width="100%" height="14" viewBox=(format!("0 0 {WIDTH} 1")) preserveAspectRatio="none" {
+                text.row.ends.none[row.most(run) == 0.0] x="100%" dx="-4" y=(top + 16) { (row.told(run)) }
+                rect.track x="0" y=(top + 22) width="100%" height="12" {}
+                svg x="0" y=(top + 22) width="100%" height="12" viewBox=(format!("0 0 {WIDTH} 1")) preserveAspectRatio="none" {
                     @for (level, d) in strip(&view.steps(run, Scale::linear(*most)), &row.values(run)).iter().enumerate() {
                         @if !d.is_empty() { path class=(format!("level-{}", level + 1)) d=(d) {} }
                     }
@@ -56,7 +57,7 @@ pub(super) fn section(view: &View<'_>) -> Option<Section> {
     }));
     Some(Section {
         title: "Breakers, limits and budgets",
-        about: "When they held something back, or the dependency worked in vain. The darker, the more, on the same scale for every policy; the most is on the right.",
+        about: "When they held something back, or the dependency worked in vain. The stronger the colour, the more, on the same scale for every policy; the most is on the right.",
         legend: Vec::new(),
         body,
     })

@@ -2,8 +2,7 @@
 
 use super::super::figures::Figures;
 use super::super::number::{count, duration, percent, rate, ratio};
-use super::super::verdict::back;
-use super::panels::View;
+use super::panels::{View, columns};
 use crate::record::Run;
 use crate::recovery::Recovery;
 use maud::{Markup, html};
@@ -15,9 +14,7 @@ const ROWS: [(&str, Cell); 7] = [
     ("Succeed", |run, _| html! { (percent(run.success())) }),
     ("Attempts per call", |run, _| html! { (ratio(run.amplification())) }),
     ("Busiest second", busiest),
-    ("Back after the trouble", |_, figures| {
-        html! { span.bad[figures.recovery == Recovery::Never] { (back(figures)) } }
-    }),
+    ("Back after the trouble", back),
     (
         "Worst p99",
         |_, figures| html! { (figures.worst_p99.map_or_else(|| "–".to_owned(), duration)) },
@@ -32,7 +29,7 @@ pub(super) fn table(view: &View<'_>) -> Markup {
     }
     html! {
         div.scroll tabindex="0" role="group" aria-label="Main figures" {
-            table.figures {
+            table class=(format!("figures of-{}", columns(view.runs().count()))) {
                 caption.unseen { "Main figures of each policy" }
                 thead {
                     tr {
@@ -70,5 +67,17 @@ fn endings(run: &Run, _: &Figures) -> Markup {
             span.ending { (why) " " b { (count(*calls)) } }
         }
         @if run.endings.len() > MOST { small { "and other reasons" } }
+    }
+}
+
+fn back(_: &Run, figures: &Figures) -> Markup {
+    match figures.recovery {
+        Recovery::NoTrouble => html! { "no trouble" },
+        Recovery::After(time) => html! { (duration(time)) },
+        Recovery::Never => html! {
+            span.bad { "never" }
+            small { "in the " (duration(figures.watched)) " after it" }
+        },
+        Recovery::Unknown => html! { "cannot be told" },
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn section(view: &View<'_>) -> Option<Section> {
             .into_iter()
             .map(|s| Tick { at: time.place(s), label: told(s) })
             .collect(),
-        up: share.ticks(4).into_iter().map(|v| Tick { at: v, label: percent(v) }).collect(),
+        up: share.ticks(5).into_iter().map(|v| Tick { at: v, label: percent(v) }).collect(),
         shades: Vec::new(),
     };
     let styles = || STYLES.into_iter().cycle();
@@ -49,7 +49,7 @@ pub(super) fn section(view: &View<'_>) -> Option<Section> {
     };
     Some(Section {
         title: "Time to success",
-        about: "The share of all calls that have succeeded so long after they began. Where a curve ends below 100 %, the rest failed.",
+        about: "The share of all calls that have succeeded so long after they began. Where a curve ends below 100\u{a0}%, the rest failed.",
         legend: styles().zip(&runs).map(|(style, run)| (style, run.name.clone())).collect(),
         body: html! { figure { (plot.draw(&marks, &html! {})) } },
     })

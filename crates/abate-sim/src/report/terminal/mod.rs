@@ -5,4 +5,7 @@ mod columns;
 mod line;
 mod page;
 
+#[cfg(test)]
+mod tests;
+
 pub use page::terminal;

@@ -70,7 +70,7 @@ impl Plot {
                 @for tick in &self.across {
                     @let x = percent(tick.at);
                     line.axis x1=(x) x2=(x) y1=(height) y2=(height + 4.0) {}
-                    text.across.ends[tick.at > 0.97] x=(x) y=(height + 17.0) { (tick.label) }
+                    text.across x=(x) y=(height + 17.0) { (tick.label) }
                 }
                 (labels)
             }

@@ -15,18 +15,16 @@ enum Law {
 }
 
 impl Scale {
-    /// From 0 to `high`; to 1 where that is no use.
+    /// From 0 to `high`; to 1 where that is no use, as a number too small to be divided is.
     pub(in super::super) fn linear(high: f64) -> Self {
-        let high = if high.is_finite() && high > 0.0 { high } else { 1.0 };
+        let high = if high.is_finite() && high > 1e-200 { high } else { 1.0 };
         Self { low: 0.0, high, law: Law::Linear }
     }
 
-    /// From 0 to the first round number at or above the highest of `values`.
+    /// From 0 to a little above the highest of `values`.
     pub(in super::super) fn up_to(values: impl IntoIterator<Item = f64>) -> Self {
-        let exact =
-            Self::linear(values.into_iter().filter(|value| value.is_finite()).fold(0.0, f64::max));
-        let step = exact.step(4, &ROUND);
-        Self::linear((exact.high / step - 1e-9).ceil() * step)
+        let values = values.into_iter().filter(|value| value.is_finite());
+        Self::linear(values.fold(0.0, f64::max) * 1.06)
     }
 
     /// From the power of ten below the least of `values` to the one above the greatest; none without
@@ -110,11 +108,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn axes_end_at_round_numbers() {
-        assert_eq!(Scale::up_to([4_871.0, 12.0]).ticks(4), [0.0, 2_000.0, 4_000.0, 6_000.0]);
-        assert_eq!(Scale::up_to([1.0]).ticks(4), [0.0, 0.5, 1.0]);
-        assert_eq!(Scale::up_to([]).ticks(2), [0.0, 0.5, 1.0]);
-        assert_eq!(Scale::up_to([f64::NAN, f64::INFINITY]), Scale::up_to([]));
+    fn ticks_are_round_numbers() {
+        assert_eq!(Scale::up_to([4_871.0, 12.0]).ticks(4), [0.0, 2_000.0, 4_000.0]);
+        assert_eq!(Scale::linear(1.0).ticks(5), [0.0, 0.2, 0.4, 0.600_000_000_000_000_1, 0.8, 1.0]);
+        assert_eq!(Scale::up_to([]), Scale::linear(1.0));
+        assert_eq!(Scale::up_to([f64::NAN, f64::INFINITY]), Scale::linear(1.0));
         assert_eq!(Scale::linear(300.0).ticks_of_time(6), [0.0, 60.0, 120.0, 180.0, 240.0, 300.0]);
         assert_eq!(
             Scale::linear(0.5).ticks_of_time(5),
