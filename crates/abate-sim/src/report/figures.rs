@@ -17,6 +17,8 @@ pub(super) struct Figures {
     /// The share of calls that succeed at the end of the run.
     pub(super) closing: Option<f64>,
     pub(super) worst_p99: Option<Duration>,
+    /// When the last call ended, if all of them did and none began so late.
+    pub(super) done: Option<Duration>,
 }
 
 impl Figures {
@@ -32,6 +34,7 @@ impl Figures {
                 .map_or(Duration::MAX, |end| end.saturating_sub(trouble_ends)),
             closing: closing_goodput(run),
             worst_p99: bins.iter().filter_map(|bin| bin.p99).max(),
+            done: done(run),
         }
     }
 }
@@ -55,6 +58,13 @@ pub(super) fn per_second(run: &Run, count: impl Fn(&Bin) -> u64) -> Vec<f64> {
 /// All attempts of a bin.
 pub(super) fn attempts(bin: &Bin) -> u64 {
     u64::from(bin.first) + u64::from(bin.retries)
+}
+
+fn done(run: &Run) -> Option<Duration> {
+    let last = bins(run).iter().rposition(|bin| bin.succeeded > 0 || bin.failed > 0)?;
+    let all_ended = run.succeeded.checked_add(run.failed) == Some(run.calls);
+    let is_end = all_ended && bins(run)[last].calls == 0;
+    is_end.then_some(run.step.checked_mul(u32::try_from(last).ok()?.checked_add(1)?)?)
 }
 
 fn peak(run: &Run) -> f64 {

@@ -48,6 +48,7 @@ fn totals(run: &Run) -> Value {
         "recovery_s": after,
         "closing_goodput": figures.closing,
         "worst_p99_s": figures.worst_p99.map(|time| time.as_secs_f64()),
+        "last_call_ended_s": figures.done.map(|time| time.as_secs_f64()),
         "endings": endings.collect::<Vec<_>>(),
         "by_attempt": attempts.collect::<Vec<_>>(),
         "events": run.events,

@@ -196,6 +196,27 @@ fn the_verdict_is_one_sentence() {
         "retry at once: 49.5 % of calls succeed, 2.82 attempts per call; idle made no calls",
         "five seconds after the trouble cannot tell whether it recovers"
     );
+    let jobs = Bin { calls: 100, failed: 20, ..Bin::default() };
+    let through = Bin { succeeded: 8, ..Bin::default() };
+    let herd = Run {
+        name: "herd".to_owned(),
+        step: Duration::from_secs(1),
+        bins: [vec![jobs], vec![through; 10], vec![Bin::default(); 30]].concat(),
+        faults: vec![Trouble {
+            from: Duration::ZERO,
+            to: Duration::from_secs(5),
+            what: String::new(),
+        }],
+        calls: 100,
+        succeeded: 80,
+        failed: 20,
+        sent: 250,
+        ..Run::default()
+    };
+    assert_eq!(
+        verdict(&Comparison { runs: vec![herd], ..Comparison::default() }),
+        "herd: 80 % of calls succeed, 2.50 attempts per call, the last is through at 11 s"
+    );
 }
 
 /// The part of a page that is XML as well.

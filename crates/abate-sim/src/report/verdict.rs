@@ -37,6 +37,13 @@ pub(super) fn verdict_on(run: &Run) -> String {
                 "{name} never recovers ({watched} after the trouble {closing} of calls succeed)"
             )
         }
-        Recovery::NoTrouble | Recovery::Unknown => format!("{name}: {succeed}, {cost}"),
+        Recovery::NoTrouble => format!("{name}: {succeed}, {cost}"),
+        // Jobs that all began before the trouble was over: what counts is when they are through.
+        Recovery::Unknown => match figures.done {
+            Some(time) => {
+                format!("{name}: {succeed}, {cost}, the last is through at {}", duration(time))
+            }
+            None => format!("{name}: {succeed}, {cost}"),
+        },
     }
 }

@@ -48,15 +48,27 @@ pub(super) fn attempts(view: &View<'_>) -> Option<Section> {
 pub(super) fn goodput(view: &View<'_>) -> Option<Section> {
     let offered = |run: &Run| per_second(run, |bin| bin.calls.into());
     let succeeded = |run: &Run| per_second(run, |bin| bin.succeeded.into());
-    let values = view.runs().flat_map(|(run, _)| offered(run).into_iter().chain(succeeded(run)));
-    let axis = Axis { title: "calls per second", scale: Scale::up_to(values), label: short };
+    let most = |values: fn(&Run) -> Vec<f64>| {
+        view.runs().flat_map(|(run, _)| values(run)).fold(0.0, f64::max)
+    };
+    let scale = Scale::up_to([match (most(offered), most(succeeded)) {
+        // Calls that all begin at once would leave no height for those that succeed in time.
+        (offered, succeeded) if succeeded > 0.0 => offered.min(4.0 * succeeded).max(succeeded),
+        (offered, _) => offered,
+    }]);
+    let axis = Axis { title: "calls per second", scale, label: short };
     let body = view.over_time(&axis, |run, _, steps| {
         let marks = html! {
             path.offered d=(steps.area(&[], &offered(run))) {}
             path.succeeded d=(steps.area(&[], &succeeded(run))) {}
             path.line-offered d=(steps.line(&offered(run))) {}
         };
-        Panel { note: format!("{} succeed", percent(run.success())), marks }
+        let busiest = offered(run).into_iter().fold(0.0, f64::max);
+        let beyond = match scale.place(busiest) {
+            1.0 => format!(", up to {}/s begin", rate(busiest)),
+            _ => String::new(),
+        };
+        Panel { note: format!("{} succeed{beyond}", percent(run.success())), marks }
     });
     any_bins(view).then_some(Section {
         title: "Calls that succeed",

@@ -2,7 +2,7 @@
 
 use super::columns::Column;
 use super::line::{
-    FAINT, FIRST, FIRST_UNDER_RETRIES, Line, PLAIN, RETRIES, SUCCEEDED, TROUBLE, fit,
+    FAINT, FIRST, FIRST_UNDER_RETRIES, Line, PLAIN, RETRIES, SUCCEEDED, TROUBLE, clean, fit,
 };
 use crate::record::Run;
 use anstyle::Style;
@@ -72,7 +72,7 @@ pub(super) fn times(run: &Run, seconds: f64, width: usize, end: &str) -> Line {
     for trouble in &run.faults {
         let from = (trouble.from.as_secs_f64() / seconds * width as f64) as usize;
         let from = from.max(at + 1);
-        let what = super::line::clean(&trouble.what);
+        let what = clean(&trouble.what);
         let until = from + display_width(&what);
         if until < last {
             line.push(PLAIN, &" ".repeat(from - at));

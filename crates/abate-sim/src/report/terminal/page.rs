@@ -1,7 +1,7 @@
 //! The report as lines of text.
 
 use super::super::comparison::Comparison;
-use super::super::figures::{Figures, bins, length};
+use super::super::figures::{Figures, attempts, bins, length};
 use super::super::number::{duration, percent, rate, ratio, short};
 use super::super::verdict::verdict;
 use super::chart::{GUTTER, axis, goodput, stacked, times};
@@ -74,8 +74,7 @@ fn attempts_told(run: &Run, colours: bool) -> Line {
 
 fn busiest(run: &Run) -> f64 {
     let step = run.step.as_secs_f64();
-    let attempts = bins(run).iter().map(super::super::figures::attempts);
-    attempts.max().map_or(0.0, |attempts| attempts as f64 / step)
+    bins(run).iter().map(attempts).max().map_or(0.0, |attempts| attempts as f64 / step)
 }
 
 /// The text in lines of at most `width`.
