@@ -5,17 +5,16 @@
 //! is counted in whole nanoseconds, randomness comes from one seed, so that a run repeats to the
 //! last event on every machine.
 
-pub mod record;
-
 pub mod law;
 pub mod model;
 mod payer;
 mod queue;
+pub mod record;
+pub mod recovery;
+pub mod report;
 pub mod scenario;
 pub mod trace;
 pub mod verify;
 mod world;
 
 pub use self::world::{run, run_traced, seed_of_process};
-pub mod recovery;
-pub mod report;

@@ -13,7 +13,7 @@ use super::parts::{bucket, built, mean, model, most, ms, open, plain, s};
 use super::{Crew, Experiment, Line};
 use crate::law::Law;
 use crate::model::{Conduct, Fault, Payment, Server, Trouble};
-use crate::record::Run;
+use crate::recovery::{Recovery, recovery};
 
 pub(super) const EXPERIMENT: Experiment =
     Experiment { id: "E7", title: "a queue that retries keep full", runs: 20 * SEEDS, run };
@@ -110,19 +110,9 @@ fn times(crew: &Crew<'_>, conduct: &Conduct, processes: u32, per_second: f64) ->
         let mut server = Server::new(Law::Constant(ms(100)));
         server.workers = Some(30);
         let outage = Trouble { server: 0, from: BEGINS, to: ENDS, what: Fault::Hold };
-        recovery(&crate::run(&model(LENGTH, group, server, vec![outage]), seed), ENDS)
+        match recovery(&crate::run(&model(LENGTH, group, server, vec![outage]), seed)) {
+            Recovery::After(time) => Some(time.as_secs_f64()),
+            _ => None,
+        }
     })
-}
-
-/// From `since` to the first ten seconds in which 95 of 100 calls succeed.
-pub(super) fn recovery(run: &Run, since: Duration) -> Option<f64> {
-    const WINDOW: usize = 10;
-    let since = since.as_secs() as usize;
-    let windows = run.bins.get(since..)?.windows(WINDOW);
-    let good = windows.map(|window| {
-        let calls: u32 = window.iter().map(|bin| bin.calls).sum();
-        let succeeded: u32 = window.iter().map(|bin| bin.succeeded).sum();
-        f64::from(succeeded) >= 0.95 * f64::from(calls)
-    });
-    good.enumerate().find(|(_, good)| *good).map(|(second, _)| second as f64)
 }
