@@ -121,7 +121,7 @@ fn run(name: &str, seconds: usize, bin: impl Fn(usize) -> Bin) -> Run {
     // Enough of them to look like a distribution: most are fast, some waited.
     let times = (0..succeeded / 100).map(|nth| {
         let share = nth as f64 / (succeeded / 100) as f64;
-        Duration::from_secs_f64(0.03 * (1.0 - share).powf(-0.8).min(200.0))
+        Duration::from_secs_f64(0.03 * libm::pow(1.0 - share, -0.8).min(200.0))
     });
     Run {
         name: name.to_owned(),

@@ -81,8 +81,9 @@ fn contrast(a: Colour, b: Colour) -> f64 {
 }
 
 fn luminance(colour: Colour) -> f64 {
-    let linear =
-        |part: f64| if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) };
+    let linear = |part: f64| {
+        if part <= 0.04045 { part / 12.92 } else { libm::pow((part + 0.055) / 1.055, 2.4) }
+    };
     let [red, green, blue] = colour.map(linear);
     0.2126 * red + 0.7152 * green + 0.0722 * blue
 }

@@ -57,7 +57,7 @@ impl Scale {
         let value = self.low + place * (self.high - self.low);
         match self.law {
             Law::Linear => value,
-            Law::Logarithmic => 10_f64.powf(value),
+            Law::Logarithmic => libm::pow(10.0, value),
         }
     }
 
@@ -68,7 +68,7 @@ impl Scale {
             Law::Logarithmic => {
                 let decades = (self.low as i32)..=(self.high as i32);
                 let apart = (decades.clone().count() / (about + 1)).max(1);
-                decades.step_by(apart).map(|decade| 10_f64.powi(decade)).collect()
+                decades.step_by(apart).map(|decade| libm::pow(10.0, f64::from(decade))).collect()
             }
         }
     }
@@ -86,7 +86,7 @@ impl Scale {
         {
             return *step;
         }
-        let power = 10_f64.powf(least.log10().floor());
+        let power = libm::pow(10.0, libm::log10(least).floor());
         let step =
             ROUND.into_iter().map(|round| round * power).find(|step| *step >= least * 0.999_999);
         step.unwrap_or(power * 10.0)
