@@ -31,7 +31,7 @@ pub(super) struct Limit {
 impl Process {
     pub(super) fn new(conduct: &Conduct, seed: Seed, start: Instant) -> Self {
         let policy = &conduct.policy;
-        let breaker = conduct.breaker.then(|| Breaker::new(policy.breaker(), seed.part(1), start));
+        let breaker = conduct.breaker.then(|| Breaker::new(policy.breaker(), seed, start));
         let limit = policy.concurrency().map(|most| Limit {
             wait: policy.concurrency_wait(),
             most,
