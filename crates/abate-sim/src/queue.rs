@@ -23,6 +23,8 @@ pub(crate) struct Event(u128);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Kind {
+    /// What is under way goes on: nothing else comes between.
+    Next,
     /// Trouble begins or ends.
     Trouble,
     /// A server is done with a request.
@@ -52,11 +54,12 @@ impl Event {
 
     pub(crate) const fn kind(self) -> Kind {
         match (self.0 >> KIND_SHIFT) as u8 & 0xf {
-            0 => Kind::Trouble,
-            1 => Kind::Served,
-            2 => Kind::Answer,
-            3 => Kind::Timer,
-            4 => Kind::Begin,
+            0 => Kind::Next,
+            1 => Kind::Trouble,
+            2 => Kind::Served,
+            3 => Kind::Answer,
+            4 => Kind::Timer,
+            5 => Kind::Begin,
             _ => Kind::Arrival,
         }
     }

@@ -78,8 +78,13 @@ impl World<'_> {
             self.tally.note_use();
             return true;
         }
-        let deadline = call.session.deadline();
+        let conduct = &self.model.groups[usize::from(call.group)].conduct;
+        let deadline = if conduct.deadline { call.session.deadline() } else { Deadline::NEVER };
         let end = Deadline::after(now, limit.wait).earlier(deadline);
+        if end.has_passed(now) {
+            self.leave(number);
+            return false;
+        }
         call.tag += 1;
         call.state = State::Queued;
         limit.wait(number, call.tag);
@@ -135,23 +140,13 @@ impl World<'_> {
     }
 
     pub(super) fn on_timer(&mut self, number: u32, tag: u32) {
-        let now = self.instant();
         let Some(call) = self.calls.get(number) else { return };
         if call.tag % Event::TAGS != tag {
             return;
         }
         match call.state {
             State::Turn => self.send(number),
-            State::Queued => {
-                let deadline = call.session.deadline().has_passed(now);
-                self.leave(number);
-                if deadline {
-                    self.refused(number, Ending::Deadline);
-                } else {
-                    self.tally.bin.refused_by_limit += 1;
-                    self.refused(number, Ending::LimitReached);
-                }
-            }
+            State::Queued => self.leave(number),
             State::Sent => {
                 let conduct = &self.model.groups[usize::from(call.group)].conduct;
                 let timeout = nanos(conduct.policy.attempt_timeout());
@@ -272,7 +267,9 @@ impl World<'_> {
         call.state = state;
         call.tag += 1;
         let tag = call.tag;
-        self.queue.push(Event::new(until, Kind::Timer, number, tag));
+        // As in a layer, which does not go to a timer for a moment that has come.
+        let kind = if until <= self.now { Kind::Next } else { Kind::Timer };
+        self.queue.push(Event::new(until, kind, number, tag));
     }
 
     /// A layer of ours has refused an attempt, or the deadline came while it waited for its turn.
@@ -338,10 +335,16 @@ impl World<'_> {
         limit.release();
     }
 
-    /// A call no longer waits for its turn.
+    /// A call does not wait any longer for its turn.
     fn leave(&mut self, number: u32) {
-        if let Some(call) = self.calls.get(number) {
-            call.tag += 1;
+        let now = self.instant();
+        let Some(call) = self.calls.get(number) else { return };
+        let conduct = &self.model.groups[usize::from(call.group)].conduct;
+        if conduct.deadline && call.session.deadline().has_passed(now) {
+            self.refused(number, Ending::Deadline);
+        } else {
+            self.tally.bin.refused_by_limit += 1;
+            self.refused(number, Ending::LimitReached);
         }
     }
 }

@@ -174,7 +174,7 @@ impl<'a> World<'a> {
             Kind::Trouble => self.on_trouble(id),
             Kind::Served => self.on_served(id, tag),
             Kind::Answer => self.on_answer(id, tag),
-            Kind::Timer => self.on_timer(id, tag),
+            Kind::Next | Kind::Timer => self.on_timer(id, tag),
             Kind::Begin => self.on_begin(id, tag),
             Kind::Arrival => self.on_arrival(id, tag),
         }
