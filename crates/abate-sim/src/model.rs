@@ -71,6 +71,9 @@ pub enum Arrivals {
         /// From the start.
         at: Duration,
     },
+    /// As they are written down, in order of time: when, and the number of the client among those of
+    /// its group.
+    Trace(Vec<(Duration, u32)>),
     /// No call but those that servers make.
     Never,
 }

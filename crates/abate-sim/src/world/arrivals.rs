@@ -34,7 +34,9 @@ impl World<'_> {
             let clients =
                 (0..group.clients).map(|client| self.sources[number].first_client + client);
             match &group.arrivals {
-                Arrivals::Poisson(_) | Arrivals::Even(_) => self.plan_next(number, 0),
+                Arrivals::Poisson(_) | Arrivals::Even(_) | Arrivals::Trace(_) => {
+                    self.plan_next(number, 0);
+                }
                 Arrivals::Serial { .. } => {
                     clients.for_each(|client| {
                         self.queue.push(Event::new(0, Kind::Begin, client, OF_CLIENT))
@@ -58,13 +60,7 @@ impl World<'_> {
             self.begin(group, client, None);
         } else {
             let group = id as usize;
-            let source = &mut self.sources[group];
-            source.begun += 1;
-            let client = match self.model.groups[group].clients {
-                0 | 1 => 0,
-                clients => Draws::new(self.seed.part(id.into()), Purpose::Client, source.begun)
-                    .below(clients),
-            };
+            let client = self.next_client(group);
             self.plan_next(group, self.now);
             self.begin(group, client, None);
         }
@@ -79,6 +75,25 @@ impl World<'_> {
             let mut draws = Draws::new(self.seed.part(u64::from(client)), Purpose::Think, self.now);
             let at = self.now.saturating_add(think.draw(&mut draws));
             self.queue.push(Event::new(at, Kind::Begin, client, OF_CLIENT));
+        }
+    }
+
+    /// The client that makes the next call of a group.
+    fn next_client(&mut self, number: usize) -> u32 {
+        let source = &mut self.sources[number];
+        let group = &self.model.groups[number];
+        let traced = match &group.arrivals {
+            Arrivals::Trace(calls) => calls.get(source.begun as usize).map(|(_, client)| *client),
+            _ => None,
+        };
+        source.begun += 1;
+        match (traced, group.clients) {
+            (Some(client), _) => client,
+            (None, 0 | 1) => 0,
+            (None, clients) => {
+                let seed = self.seed.part(number as u64);
+                Draws::new(seed, Purpose::Client, source.begun).below(clients)
+            }
         }
     }
 
@@ -98,6 +113,10 @@ impl World<'_> {
         let next = match &self.model.groups[group].arrivals {
             Arrivals::Poisson(rate) => next_at_random(rate, now, self.end, &mut draws),
             Arrivals::Even(rate) => next_in_step(rate, now),
+            Arrivals::Trace(calls) => {
+                let next = calls.get(self.sources[group].begun as usize);
+                next.map(|(at, _)| nanos(*at).max(now))
+            }
             _ => None,
         };
         if let (Some(at), Ok(group)) = (next, u32::try_from(group)) {
