@@ -5,6 +5,7 @@
 //! is counted in whole nanoseconds, randomness comes from one seed, so that a run repeats to the
 //! last event on every machine.
 
+mod crew;
 pub mod law;
 pub mod model;
 mod payer;
@@ -13,8 +14,10 @@ pub mod record;
 pub mod recovery;
 pub mod report;
 pub mod scenario;
+pub mod survey;
 pub mod trace;
 pub mod verify;
 mod world;
 
-pub use self::world::{run, run_traced, seed_of_process};
+pub use self::crew::Crew;
+pub use self::world::{run, run_traced, run_watched, seed_of_process};

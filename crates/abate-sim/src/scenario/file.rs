@@ -4,7 +4,7 @@ use abate_core::config::Declared;
 use abate_core::config::source::{Problems, Table, read};
 
 use super::{clients, servers};
-use crate::model::{Conduct, Group, Model, Server, Trouble};
+use crate::model::{Arrivals, Conduct, Group, Model, Server, Trouble};
 
 /// The longest that a scenario may last: the schedules of job queues take weeks.
 const LONGEST: Duration = Duration::from_secs(100 * 24 * 60 * 60);
@@ -103,6 +103,30 @@ impl Scenario {
             watched: self.watched,
             keeps_times: true,
         }
+    }
+
+    /// When it ends, from its start, if nothing happens to end it sooner.
+    #[must_use]
+    pub const fn length(&self) -> Duration {
+        self.length
+    }
+
+    /// How busy the watched server is kept at the start, as a share of what it can answer. `None` where
+    /// calls have no rate, and where the server has no number of workers.
+    #[must_use]
+    pub fn load(&self) -> Option<f64> {
+        let capacity = self.servers.get(self.watched)?.capacity()?;
+        let rates = self.groups.iter().filter_map(|(group, _)| match &group.arrivals {
+            Arrivals::Poisson(rate) | Arrivals::Even(rate) => Some(rate.at(Duration::ZERO)),
+            _ => None,
+        });
+        Some(rates.sum::<f64>() / capacity).filter(|load| *load > 0.0)
+    }
+
+    /// How long its longest trouble lasts; `None` if there is none.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Duration> {
+        self.troubles.iter().map(|trouble| trouble.to.saturating_sub(trouble.from)).max()
     }
 
     /// The same scenario with `load` times the calls, and with trouble that lasts `trouble` times as

@@ -4,8 +4,10 @@ mod clients;
 mod file;
 mod laws;
 mod servers;
+mod shipped;
 
 pub use self::file::{Candidate, Scenario};
+pub use self::shipped::{shipped, shipped_names};
 
 #[cfg(test)]
 mod tests;

@@ -39,7 +39,7 @@ fn run(crew: &Crew<'_>) -> Vec<Line> {
     ];
     let mut lines = Vec::new();
     for (p, name, attempts, payment, amplification, success) in cases {
-        let runs = crew.seeds(SEEDS, |seed| {
+        let runs = crew.each(SEEDS, |seed| {
             let mut conduct = plain(attempts, None, Backoff::NONE);
             conduct.payment = payment;
             let mut group = open(PER_SECOND, conduct);

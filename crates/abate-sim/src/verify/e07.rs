@@ -104,7 +104,7 @@ fn stays(crew: &Crew<'_>, name: &str, conduct: &Conduct, per_second: f64) -> Lin
 
 /// How long after the outage each run has recovered.
 fn times(crew: &Crew<'_>, conduct: &Conduct, processes: u32, per_second: f64) -> Vec<Option<f64>> {
-    crew.seeds(SEEDS, |seed| {
+    crew.each(SEEDS, |seed| {
         let mut group = open(per_second, conduct.clone());
         group.clients = processes;
         let mut server = Server::new(Law::Constant(ms(100)));

@@ -36,7 +36,7 @@ enum Done {
 
 fn run(crew: &Crew<'_>) -> Vec<Line> {
     let cases = cases();
-    let runs = crew.seeds(cases.len() as u64, |case| {
+    let runs = crew.each(cases.len() as u64, |case| {
         cases.get(case as usize).map(|case| crate::run(&herd(case.backoff, JOBS), 0))
     });
     let mut lines: Vec<_> = cases

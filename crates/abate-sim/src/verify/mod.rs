@@ -3,15 +3,14 @@
 //!
 //! Each experiment has a file of its own, which says where its figures come from.
 
-mod crew;
 mod e02;
 mod e07;
 mod e09;
 mod line;
 mod parts;
 
-pub use self::crew::Crew;
 pub use self::line::{Expected, Line, Verdict};
+use crate::Crew;
 
 /// One experiment.
 #[derive(Debug, Clone, Copy)]

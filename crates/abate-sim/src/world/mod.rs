@@ -62,6 +62,12 @@ pub fn run(model: &Model, seed: u64) -> Run {
     World::new(model, seed, false).run().0
 }
 
+/// The same, and calls `on_step` with the moment that each stretch of time ends at: for whoever waits.
+#[must_use]
+pub fn run_watched(model: &Model, seed: u64, on_step: &mut dyn FnMut(Duration)) -> Run {
+    World { on_step: Some(on_step), ..World::new(model, seed, false) }.run().0
+}
+
 /// The same, with all that happened to each call.
 #[must_use]
 pub fn run_traced(model: &Model, seed: u64) -> (Run, Vec<Happening>) {
@@ -92,6 +98,7 @@ struct World<'a> {
     servers: Vec<Dependency>,
     tally: Tally,
     trace: Trace,
+    on_step: Option<&'a mut dyn FnMut(Duration)>,
 }
 
 impl<'a> World<'a> {
@@ -125,6 +132,7 @@ impl<'a> World<'a> {
             servers: model.servers.iter().map(Dependency::new).collect(),
             tally: Tally::new(model.step, model.keeps_times),
             trace: Trace::new(traced),
+            on_step: None,
         }
     }
 
@@ -186,6 +194,9 @@ impl<'a> World<'a> {
         let open = open.filter(|breaker| breaker.state() != BreakerState::Closed).count();
         let capacity = self.servers.get(self.model.watched).and_then(Dependency::capacity);
         self.tally.next(u32::try_from(open).unwrap_or(u32::MAX), capacity);
+        if let Some(on_step) = &mut self.on_step {
+            on_step(Duration::from_nanos(self.now));
+        }
         // What the next stretch begins with.
         self.tally.bin.in_use = self.tally.in_use;
         self.note_levels(self.model.watched);

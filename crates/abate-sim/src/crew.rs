@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Those who make the runs of an experiment: as many threads as the machine has to offer.
+/// Those who make many runs: as many threads as the machine has to offer.
 pub struct Crew<'a> {
     threads: usize,
     after_run: &'a (dyn Fn() + Sync),
@@ -18,20 +18,20 @@ impl<'a> Crew<'a> {
         Self { threads, after_run }
     }
 
-    /// What `run` comes to for each seed from 0, in the order of the seeds.
-    pub(super) fn seeds<T: Send>(&self, seeds: u64, run: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    /// What `run` comes to for each number from 0 up to `runs`, in their order; seeds, say.
+    pub fn each<T: Send>(&self, runs: u64, run: impl Fn(u64) -> T + Sync) -> Vec<T> {
         let next = AtomicU64::new(0);
         let results = Mutex::new(Vec::new());
         let work = || {
             loop {
                 // Relaxed: a number, handed out once.
-                let seed = next.fetch_add(1, Relaxed);
-                if seed >= seeds {
+                let number = next.fetch_add(1, Relaxed);
+                if number >= runs {
                     return;
                 }
-                let result = run(seed);
+                let result = run(number);
                 (self.after_run)();
-                results.lock().unwrap_or_else(PoisonError::into_inner).push((seed, result));
+                results.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
             }
         };
         thread::scope(|scope| {
@@ -41,7 +41,7 @@ impl<'a> Crew<'a> {
             work();
         });
         let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-        results.sort_unstable_by_key(|(seed, _)| *seed);
+        results.sort_unstable_by_key(|(number, _)| *number);
         results.into_iter().map(|(_, result)| result).collect()
     }
 }
@@ -57,14 +57,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_come_in_the_order_of_their_seeds() {
+    fn results_come_in_the_order_of_their_numbers() {
         let runs = AtomicU64::new(0);
         let after_run = || {
             runs.fetch_add(1, Relaxed);
         };
         let crew = Crew::new(&after_run);
-        let results = crew.seeds(100, |seed| seed * seed);
-        assert_eq!(results, (0..100).map(|seed| seed * seed).collect::<Vec<_>>());
+        let results = crew.each(100, |number| number * number);
+        assert_eq!(results, (0..100).map(|number| number * number).collect::<Vec<_>>());
         assert_eq!(runs.into_inner(), 100);
     }
 }
