@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::exit::{self, Failure, Outcome};
-use crate::explain;
 use crate::terminal;
+use crate::{explain, simulate, verify};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -25,6 +25,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Explain(explain::Args),
+    Simulate(simulate::Args),
+    Verify(verify::Args),
 }
 
 /// Runs the command that the process was started with.
@@ -44,6 +46,8 @@ fn run(command: &Command) -> Result<Outcome, Failure> {
     let mut out = anstream::stdout().lock();
     let outcome = match command {
         Command::Explain(args) => explain::run(args, &mut out),
+        Command::Simulate(args) => simulate::run(args, &mut out),
+        Command::Verify(args) => verify::run(args, &mut out),
     }?;
     out.flush()?;
     Ok(outcome)

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 pub(crate) enum Outcome {
     /// All is well: code 0.
     Fine,
+    /// A figure is not what it should be: code 1.
+    Missed,
 }
 
 /// Why a command could not do its work: code 2.
@@ -46,6 +48,7 @@ impl std::error::Error for Failure {}
 pub(crate) fn code(result: &Result<Outcome, Failure>) -> ExitCode {
     match result {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
+        Ok(Outcome::Missed) => ExitCode::from(1),
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(2),
     }

@@ -14,7 +14,10 @@ mod exit;
 mod explain;
 mod figures;
 mod input;
+mod progress;
+mod simulate;
 mod terminal;
+mod verify;
 pub mod whole;
 
 pub use self::command::main;

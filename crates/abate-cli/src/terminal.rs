@@ -4,6 +4,8 @@
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ContentLineStyle, LineStyle, Table, TableStyle};
 
+/// What is as it should be.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 /// What went wrong.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 /// What may go wrong.
@@ -18,6 +20,12 @@ const LINES: TableStyle = TableStyle::new()
     .header_separator(LineStyle::new('─', '─', '─', '─'))
     .header_lines(ContentLineStyle::new(' ', ' ', ' '))
     .content_lines(ContentLineStyle::new(' ', ' ', ' '));
+
+/// The width of the terminal, in columns; 80 where there is none.
+pub(crate) fn width() -> usize {
+    const USUAL: usize = 80;
+    terminal_size::terminal_size().map_or(USUAL, |(width, _)| width.0.into())
+}
 
 /// A table of figures: all columns to the right, as numbers are read.
 pub(crate) fn table<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> String {
