@@ -4,7 +4,7 @@ use abate_core::backoff::Backoff;
 use abate_core::rng::{Seed, Stream};
 
 /// Numbers drawn for one policy, at the most: a fraction of a second.
-const DRAWS: usize = 4_000_000;
+const DRAWS: usize = 1_000_000;
 
 /// Calls drawn, where there are few retries: enough for a percentile to be off by less than 1 %.
 const CALLS: usize = 100_000;

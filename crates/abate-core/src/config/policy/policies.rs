@@ -5,7 +5,22 @@ use crate::config::source::{Problems, Table, Value, read};
 /// The policies of a file: the defaults, and one for each dependency.
 ///
 /// A dependency has what its own section declares, else what the defaults declare, else the
-/// [default](crate::policy::defaults). `budget = false` and `breaker = false` leave these out.
+/// [default](crate::policy::defaults). Durations have units (`"200ms"`, `"1.5s"`); ratios are numbers
+/// from 0 to 1 or percentages (`"20%"`).
+///
+/// | key | what it is |
+/// |---|---|
+/// | `attempts` | the most attempts of a call, the first included |
+/// | `base` `cap` | the first upper bound of a wait, and what none exceeds |
+/// | `curve` | `"exponential"` with its `factor`, `"fixed"`, or `"polynomial"` with its `power` |
+/// | `jitter` | `"full"`, `"none"`, `"equal"`, `"decorrelated"`, `"added"` with `jitter_per_retry`, `"added_in_steps"` with `jitter_steps`: see [`Jitter`](crate::backoff::Jitter) |
+/// | `total_timeout` `attempt_timeout` | the longest that a call and one attempt may take |
+/// | `retry_on` `never_retry` | all statuses that are retried; or those that are not, although the defaults say so |
+/// | `non_idempotent` | `"if_refused"` or `"once"`: see [`NonIdempotent`](crate::safety::NonIdempotent) |
+/// | `hints` | `reset` (a header) with `reset_unit` (`"epoch_seconds"`, `"epoch_millis"`, `"seconds"`, `"go_duration"`), `ratelimit`, `grpc_pushback`, `should_retry` |
+/// | `budget` | `false`, or `ratio`, `floor` (retries a second), `earn` (`"per_success"`, `"per_call"`), `cost` (tokens; or of `asked`, `server`, `unsent`, `ambiguous` each) |
+/// | `breaker` | `false`, or `failure_rate`, `minimum_calls`, `window`, `open_for`, `open_at_most`, `probes`, `slow_calls` (`after`, `rate`) |
+/// | `concurrency` `concurrency_wait` | the most calls in flight, and the longest that one waits for its turn |
 ///
 /// # Examples
 ///
