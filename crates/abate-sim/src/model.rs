@@ -275,6 +275,15 @@ impl Rate {
     }
 }
 
+impl Model {
+    /// The share of calls that may be added as retries at the watched server, where a budget says so.
+    pub(crate) fn budget_ratio(&self) -> Option<f64> {
+        let mut there = self.groups.iter().filter(|group| group.server == self.watched);
+        let conduct = &there.find(|group| group.conduct.payment == Payment::Budget)?.conduct;
+        Some(conduct.policy.budget().ratio.as_f64())
+    }
+}
+
 impl Conduct {
     /// All of the stack, by `policy`.
     #[must_use]

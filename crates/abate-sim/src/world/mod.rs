@@ -84,6 +84,7 @@ pub fn seed_of_process(seed: u64, process: u32) -> u64 {
 /// All there is.
 struct World<'a> {
     model: &'a Model,
+    seed_given: u64,
     seed: Seed,
     /// The moment at which virtual time is 0.
     base: Instant,
@@ -120,6 +121,7 @@ impl<'a> World<'a> {
         }
         Self {
             model,
+            seed_given: seed,
             seed: Seed::new(seed),
             base,
             now: 0,
@@ -168,7 +170,9 @@ impl<'a> World<'a> {
             what: trouble.what.to_string(),
         });
         let run = Run {
+            seed: self.seed_given,
             faults: faults.collect(),
+            budget_ratio: self.model.budget_ratio(),
             events: self.events,
             trace: self.trace.hash(),
             ..self.tally.into_run()
