@@ -124,8 +124,8 @@ mod tests {
     #[test]
     fn a_figure_is_judged_by_what_it_should_be() {
         let verdicts = [
-            Line::within("a", 1.029, 1.0, 0.03).verdict(),
-            Line::within("a", 1.031, 1.0, 0.03).verdict(),
+            Line::within("a", 1.25, 1.0, 0.25).verdict(),
+            Line::within("a", 1.26, 1.0, 0.25).verdict(),
             Line::near("b", 0.9, 1.0, 0.2).verdict(),
             Line::at_most("c", 2.0, 2.0).verdict(),
             Line::at_most("c", None, 2.0).verdict(),
