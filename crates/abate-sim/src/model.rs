@@ -66,6 +66,11 @@ pub enum Arrivals {
         /// How long after.
         think: Law,
     },
+    /// A client's next call is due a while after its last began, and begins as soon as that has ended.
+    Paced {
+        /// How long after.
+        every: Law,
+    },
     /// Each client makes one call, all at one moment.
     Batch {
         /// From the start.

@@ -37,7 +37,7 @@ impl World<'_> {
                 Arrivals::Poisson(_) | Arrivals::Even(_) | Arrivals::Trace(_) => {
                     self.plan_next(number, 0);
                 }
-                Arrivals::Serial { .. } => {
+                Arrivals::Serial { .. } | Arrivals::Paced { .. } => {
                     clients.for_each(|client| {
                         self.queue.push(Event::new(0, Kind::Begin, client, OF_CLIENT))
                     });
@@ -66,16 +66,19 @@ impl World<'_> {
         }
     }
 
-    /// A client's call has ended: its next, if it makes one after the other.
-    pub(super) fn plan_after(&mut self, group: usize, client: u32) {
-        if let Arrivals::Serial { think } = &self.model.groups[group].arrivals {
-            let source = &mut self.sources[group];
-            source.begun += 1;
-            let client = source.first_client + client;
-            let mut draws = Draws::new(self.seed.part(u64::from(client)), Purpose::Think, self.now);
-            let at = self.now.saturating_add(think.draw(&mut draws));
-            self.queue.push(Event::new(at, Kind::Begin, client, OF_CLIENT));
-        }
+    /// A client's call, begun at `began`, has ended: its next, if it makes one after the other.
+    pub(super) fn plan_after(&mut self, group: usize, client: u32, began: u64) {
+        let (wait, since) = match &self.model.groups[group].arrivals {
+            Arrivals::Serial { think } => (think, self.now),
+            Arrivals::Paced { every } => (every, began),
+            _ => return,
+        };
+        let source = &mut self.sources[group];
+        source.begun += 1;
+        let client = source.first_client + client;
+        let mut draws = Draws::new(self.seed.part(u64::from(client)), Purpose::Think, self.now);
+        let at = since.saturating_add(wait.draw(&mut draws)).max(self.now);
+        self.queue.push(Event::new(at, Kind::Begin, client, OF_CLIENT));
     }
 
     /// The client that makes the next call of a group.
@@ -149,4 +152,42 @@ fn next_in_step(rate: &Rate, now: u64) -> Option<u64> {
         return Some(now.saturating_add((1e9 / here) as u64));
     }
     rate.resumes(Duration::from_nanos(now)).map(nanos).filter(|at| *at > now)
+}
+
+#[cfg(test)]
+mod tests {
+    use abate_core::policy::Policy;
+
+    use super::*;
+    use crate::law::Law;
+    use crate::model::{Conduct, Group, Model, Network, Server};
+
+    /// How many calls begin within ten seconds if each takes `call`, and there is to be one in `every`.
+    fn calls(call: u64, every: u64) -> u64 {
+        let every = Law::Constant(Duration::from_millis(every));
+        let group = Group {
+            clients: 1,
+            clients_per_process: 1,
+            arrivals: Arrivals::Paced { every },
+            conduct: Conduct::plain(Policy::default()),
+            server: 0,
+            network: Network::INSTANT,
+            cancels: false,
+        };
+        let model = Model {
+            length: Duration::from_secs(10),
+            step: Duration::from_secs(1),
+            groups: vec![group],
+            servers: vec![Server::new(Law::Constant(Duration::from_millis(call)))],
+            troubles: vec![],
+            keeps_times: false,
+        };
+        crate::run(&model, 1).calls
+    }
+
+    #[test]
+    fn a_paced_client_calls_in_its_pace_and_one_after_the_other() {
+        assert_eq!(calls(30, 100), 100);
+        assert_eq!(calls(250, 100), 40);
+    }
 }

@@ -299,10 +299,10 @@ impl World<'_> {
         let Some(call) = self.calls.get(number) else { return };
         call.state = State::Ended;
         call.tag += 1;
-        let (attempt, took, parent) = (call.attempt, self.now - call.began, call.parent);
+        let (attempt, began, parent) = (call.attempt, call.began, call.parent);
         let (group, client) = (usize::from(call.group), call.client);
         if self.model.groups[group].counts {
-            self.tally.ended(ending, attempt, took);
+            self.tally.ended(ending, attempt, self.now - began);
         }
         self.note(number, attempt, What::Ended(ending));
         match parent {
@@ -310,7 +310,7 @@ impl World<'_> {
                 let status = if ending == Ending::Success { 200 } else { 503 };
                 self.finish(parent, attempt, status);
             }
-            None => self.plan_after(group, client),
+            None => self.plan_after(group, client, began),
         }
     }
 
