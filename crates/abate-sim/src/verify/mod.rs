@@ -3,6 +3,7 @@
 //!
 //! Each experiment has a file of its own, which says where its figures come from.
 
+mod e01;
 mod e02;
 mod e07;
 mod e09;
@@ -26,7 +27,7 @@ pub struct Experiment {
 
 impl Experiment {
     /// Every experiment, in order.
-    pub const ALL: &[Self] = &[e02::EXPERIMENT, e07::EXPERIMENT, e09::EXPERIMENT];
+    pub const ALL: &[Self] = &[e01::EXPERIMENT, e02::EXPERIMENT, e07::EXPERIMENT, e09::EXPERIMENT];
 
     /// Makes its runs with `crew`, and says what they came to.
     #[must_use]
