@@ -6,6 +6,7 @@
 mod e01;
 mod e02;
 mod e05;
+mod e06;
 mod e07;
 mod e09;
 mod line;
@@ -28,8 +29,14 @@ pub struct Experiment {
 
 impl Experiment {
     /// Every experiment, in order.
-    pub const ALL: &[Self] =
-        &[e01::EXPERIMENT, e02::EXPERIMENT, e05::EXPERIMENT, e07::EXPERIMENT, e09::EXPERIMENT];
+    pub const ALL: &[Self] = &[
+        e01::EXPERIMENT,
+        e02::EXPERIMENT,
+        e05::EXPERIMENT,
+        e06::EXPERIMENT,
+        e07::EXPERIMENT,
+        e09::EXPERIMENT,
+    ];
 
     /// Makes its runs with `crew`, and says what they came to.
     #[must_use]
