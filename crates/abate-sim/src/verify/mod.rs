@@ -8,6 +8,7 @@ mod e02;
 mod e05;
 mod e06;
 mod e07;
+mod e08;
 mod e09;
 mod line;
 mod parts;
@@ -35,6 +36,7 @@ impl Experiment {
         e05::EXPERIMENT,
         e06::EXPERIMENT,
         e07::EXPERIMENT,
+        e08::EXPERIMENT,
         e09::EXPERIMENT,
     ];
 
