@@ -31,6 +31,15 @@ impl Law {
         }
     }
 
+    /// How long the work on attempt number `attempt` of call number `call` takes by this law, in every run
+    /// from `seed`: for whatever stands in for a server.
+    #[must_use]
+    pub fn of_attempt(&self, seed: u64, call: u32, attempt: u32) -> Duration {
+        let seed = Seed::new(seed);
+        let mut draws = Draws::of_attempt(seed, Purpose::Service, call, attempt);
+        Duration::from_nanos(self.draw(&mut draws))
+    }
+
     /// A duration by this law, in nanoseconds.
     pub(crate) fn draw(&self, draws: &mut Draws) -> u64 {
         match *self {
@@ -50,6 +59,14 @@ impl Law {
             }
         }
     }
+}
+
+/// Whether attempt number `attempt` of call number `call` fails in every run from `seed`, at a server where
+/// requests do with this probability: for whatever stands in for it.
+#[must_use]
+pub fn attempt_fails(probability: f64, seed: u64, call: u32, attempt: u32) -> bool {
+    let mut draws = Draws::of_attempt(Seed::new(seed), Purpose::Luck, call, attempt);
+    draws.happens(probability)
 }
 
 /// What a random number is for. Those for one purpose are the same whatever is drawn for others, so

@@ -20,4 +20,4 @@ pub mod verify;
 mod world;
 
 pub use self::crew::Crew;
-pub use self::world::{run, run_traced, run_watched, seed_of_process};
+pub use self::world::{run, run_in_ticks, run_traced, run_watched, seed_of_process};

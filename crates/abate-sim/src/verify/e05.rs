@@ -65,7 +65,7 @@ fn run(crew: &Crew<'_>) -> Vec<Line> {
 
 fn runs(crew: &Crew<'_>, arrivals: &Arrivals, p: f64, backoff: Backoff) -> Vec<Run> {
     let world = world(arrivals.clone(), p, backoff);
-    crew.seeds(SEEDS, |seed| crate::run(&world, seed))
+    crew.each(SEEDS, |seed| crate::run(&world, seed))
 }
 
 fn world(arrivals: Arrivals, p: f64, backoff: Backoff) -> Model {

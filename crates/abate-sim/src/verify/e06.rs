@@ -92,7 +92,7 @@ fn spike() -> Rate {
 
 fn runs(crew: &Crew<'_>, rate: &Rate, conduct: &Conduct) -> Vec<Run> {
     let world = world(rate.clone(), conduct.clone());
-    crew.seeds(SEEDS, |seed| crate::run(&world, seed))
+    crew.each(SEEDS, |seed| crate::run(&world, seed))
 }
 
 fn world(rate: Rate, conduct: Conduct) -> Model {

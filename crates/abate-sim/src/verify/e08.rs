@@ -83,7 +83,7 @@ fn resends() -> Conduct {
 impl Cut {
     /// How long after the cut each run has recovered.
     fn recoveries(&self, crew: &Crew<'_>, conduct: &Conduct) -> Vec<Option<f64>> {
-        crew.seeds(SEEDS, |seed| self.recovery(conduct, seed))
+        crew.each(SEEDS, |seed| self.recovery(conduct, seed))
     }
 
     fn recovery(&self, conduct: &Conduct, seed: u64) -> Option<f64> {

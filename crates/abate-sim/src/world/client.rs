@@ -89,7 +89,7 @@ impl World<'_> {
         call.state = State::Queued;
         limit.wait(number, call.tag);
         let (tag, end) = (call.tag, end.instant().map_or(u64::MAX, |end| self.moment(end)));
-        self.queue.push(Event::new(end, Kind::Timer, number, tag));
+        self.plan(end, Kind::Timer, number, tag);
         false
     }
 
@@ -120,7 +120,7 @@ impl World<'_> {
         }
         if let Some(end) = end.instant() {
             let end = self.moment(end);
-            self.queue.push(Event::new(end, Kind::Timer, number, tag));
+            self.plan(end, Kind::Timer, number, tag);
         }
         if self.model.groups[group].server == self.model.watched {
             self.tally.sent(attempt);
@@ -269,7 +269,7 @@ impl World<'_> {
         let tag = call.tag;
         // As in a layer, which does not go to a timer for a moment that has come.
         let kind = if until <= self.now { Kind::Next } else { Kind::Timer };
-        self.queue.push(Event::new(until, kind, number, tag));
+        self.plan(until, kind, number, tag);
     }
 
     /// A layer of ours has refused an attempt, or the deadline came while it waited for its turn.

@@ -74,6 +74,14 @@ pub fn run_traced(model: &Model, seed: u64) -> (Run, Vec<Happening>) {
     World::new(model, seed, true).run()
 }
 
+/// The same where whatever is waited for ends with a whole `tick` from the start, as it does with
+/// tokio's timers and their ticks of a millisecond: attempts, pauses, work and ways. Calls begin when
+/// they begin.
+#[must_use]
+pub fn run_in_ticks(model: &Model, seed: u64, tick: Duration) -> (Run, Vec<Happening>) {
+    World { tick: nanos(tick).max(1), ..World::new(model, seed, true) }.run()
+}
+
 /// The seed from which process number `process` of all draws, as one that is given to its layers.
 #[must_use]
 pub fn seed_of_process(seed: u64, process: u32) -> u64 {
@@ -90,6 +98,8 @@ struct World<'a> {
     base: Instant,
     now: u64,
     end: u64,
+    /// What the ends of waits are rounded up to.
+    tick: u64,
     events: u64,
     queue: Queue,
     calls: Calls,
@@ -126,6 +136,7 @@ impl<'a> World<'a> {
             base,
             now: 0,
             end: nanos(model.length),
+            tick: 1,
             events: 0,
             queue: Queue::new(),
             calls: Calls::default(),
@@ -204,6 +215,16 @@ impl<'a> World<'a> {
         // What the next stretch begins with.
         self.tally.bin.in_use = self.tally.in_use;
         self.note_levels(self.model.watched);
+    }
+
+    /// Plans the end of a wait.
+    #[inline]
+    fn plan(&mut self, at: u64, kind: Kind, id: u32, tag: u32) {
+        let at = match self.tick {
+            1 => at,
+            tick => at.checked_next_multiple_of(tick).unwrap_or(u64::MAX),
+        };
+        self.queue.push(Event::new(at, kind, id, tag));
     }
 
     /// The present moment, for the decisions.

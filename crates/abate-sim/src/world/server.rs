@@ -141,7 +141,7 @@ impl World<'_> {
         if !draws.happens(network.loss) {
             let at = self.now.saturating_add(network.delay.draw(&mut draws));
             self.job_began(call);
-            self.queue.push(Event::new(at, Kind::Arrival, call, attempt));
+            self.plan(at, Kind::Arrival, call, attempt);
         }
     }
 
@@ -213,7 +213,7 @@ impl World<'_> {
         }
         let status = if fails { FAILED } else { OK };
         let tag = attempt << STATUS_BITS | u32::from(status);
-        self.queue.push(Event::new(self.now.saturating_add(work), Kind::Served, call, tag));
+        self.plan(self.now.saturating_add(work), Kind::Served, call, tag);
     }
 
     pub(super) fn on_served(&mut self, call: u32, tag: u32) {
@@ -286,7 +286,7 @@ impl World<'_> {
         if !draws.happens(network.loss) {
             let at = self.now.saturating_add(network.delay.draw(&mut draws));
             let tag = attempt << STATUS_BITS | u32::from(status);
-            self.queue.push(Event::new(at, Kind::Answer, call, tag));
+            self.plan(at, Kind::Answer, call, tag);
         }
     }
 
