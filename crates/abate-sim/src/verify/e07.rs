@@ -9,11 +9,10 @@ use std::time::Duration;
 use abate_core::backoff::{Backoff, Curve, Jitter};
 use abate_core::policy::Policy;
 
-use super::parts::{bucket, built, mean, model, most, ms, open, plain, s};
+use super::parts::{bucket, built, mean, model, most, ms, open, plain, recovered, s};
 use super::{Crew, Experiment, Line};
 use crate::law::Law;
 use crate::model::{Conduct, Fault, Payment, Server, Trouble};
-use crate::recovery::{Recovery, recovery};
 
 pub(super) const EXPERIMENT: Experiment =
     Experiment { id: "E7", title: "a queue that retries keep full", runs: 20 * SEEDS, run };
@@ -110,9 +109,6 @@ fn times(crew: &Crew<'_>, conduct: &Conduct, processes: u32, per_second: f64) ->
         let mut server = Server::new(Law::Constant(ms(100)));
         server.workers = Some(30);
         let outage = Trouble { server: 0, from: BEGINS, to: ENDS, what: Fault::Hold };
-        match recovery(&crate::run(&model(LENGTH, group, server, vec![outage]), seed)) {
-            Recovery::After(time) => Some(time.as_secs_f64()),
-            _ => None,
-        }
+        recovered(&crate::run(&model(LENGTH, group, server, vec![outage]), seed))
     })
 }

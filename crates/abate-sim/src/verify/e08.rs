@@ -13,8 +13,7 @@ use std::time::Duration;
 use abate_core::backoff::Backoff;
 use abate_core::policy::Policy;
 
-use super::e07::recovery;
-use super::parts::{built, model, most, ms, open, plain, s};
+use super::parts::{built, model, most, ms, open, plain, recovered, s};
 use super::{Crew, Experiment, Line};
 use crate::law::Law;
 use crate::model::{Conduct, Fault, Server, Trouble};
@@ -95,7 +94,7 @@ impl Cut {
         let what = Fault::Slow(1.0 / (1.0 - self.lost));
         let trouble = Trouble { server: 0, from: BEGINS, to: ends, what };
         let model = model(LENGTH, open(per_second, conduct.clone()), server, vec![trouble]);
-        recovery(&crate::run(&model, seed), ends)
+        recovered(&crate::run(&model, seed))
     }
 }
 

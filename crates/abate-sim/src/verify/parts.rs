@@ -7,6 +7,8 @@ use abate_core::policy::{Policy, PolicyBuilder};
 use abate_core::ratio::Ratio;
 
 use crate::model::{Arrivals, Conduct, Group, Model, Network, Payment, Rate, Server, Trouble};
+use crate::record::Run;
+use crate::recovery::{Recovery, recovery};
 
 pub(super) const fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
@@ -68,6 +70,14 @@ pub(super) fn model(
         troubles,
         watched: 0,
         keeps_times: false,
+    }
+}
+
+/// How many seconds after the last of its trouble a run has recovered, if it has.
+pub(super) fn recovered(run: &Run) -> Option<f64> {
+    match recovery(run) {
+        Recovery::After(time) => Some(time.as_secs_f64()),
+        _ => None,
     }
 }
 

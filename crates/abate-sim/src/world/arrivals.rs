@@ -172,6 +172,8 @@ mod tests {
             conduct: Conduct::plain(Policy::default()),
             server: 0,
             network: Network::INSTANT,
+            onward: None,
+            counts: true,
             cancels: false,
         };
         let model = Model {
@@ -180,6 +182,7 @@ mod tests {
             groups: vec![group],
             servers: vec![Server::new(Law::Constant(Duration::from_millis(call)))],
             troubles: vec![],
+            watched: 0,
             keeps_times: false,
         };
         crate::run(&model, 1).calls

@@ -57,7 +57,7 @@ fn run(crew: &Crew<'_>) -> Vec<Line> {
 
 /// The mean of all repetitions.
 fn contests(crew: &Crew<'_>, clients: u32, waits: Waits) -> Outcome {
-    let outcomes = crew.seeds(REPETITIONS, |seed| contest(clients, waits, seed));
+    let outcomes = crew.each(REPETITIONS, |seed| contest(clients, waits, seed));
     Outcome {
         took: mean(outcomes.iter().map(|outcome| outcome.took)),
         writes: mean(outcomes.iter().map(|outcome| outcome.writes)),
