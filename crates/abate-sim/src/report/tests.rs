@@ -105,6 +105,18 @@ fn every_policy_is_named_above_its_column_and_its_plots() {
 }
 
 #[test]
+fn strips_tell_counts_per_second_and_states_as_they_are() {
+    let mut comparison = samples::comparison(300);
+    for run in &mut comparison.runs {
+        run.step = Duration::from_millis(500);
+    }
+    let page = html(&comparison);
+    for told in ["up to 1,840/s", "up to 280/s", "up to 20<"] {
+        assert!(page.contains(told), "{told}");
+    }
+}
+
+#[test]
 fn markup_in_names_stays_text() {
     let mut comparison = samples::comparison(200);
     comparison.title = MARKUP.to_owned();
@@ -195,6 +207,12 @@ fn the_verdict_is_one_sentence() {
         verdict(&short),
         "retry at once: 49.5 % of calls succeed, 2.82 attempts per call; idle made no calls",
         "five seconds after the trouble cannot tell whether it recovers"
+    );
+    let mut untouched = samples::budgeted(200);
+    untouched.bins.iter_mut().for_each(|bin| bin.succeeded = bin.calls);
+    assert_eq!(
+        verdict(&Comparison { runs: vec![untouched], ..Comparison::default() }),
+        "default is back as soon as the trouble ends, 0.75 attempts per call"
     );
     let jobs = Bin { calls: 100, failed: 20, ..Bin::default() };
     let through = Bin { succeeded: 8, ..Bin::default() };

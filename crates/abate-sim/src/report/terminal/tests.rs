@@ -75,6 +75,13 @@ fn no_line_is_wider_than_the_terminal() {
 }
 
 #[test]
+fn a_trouble_with_a_long_name_leaves_room_for_the_end() {
+    let mut comparison = samples::comparison(300);
+    comparison.runs[0].faults[0].what = "slow ".repeat(50);
+    assert_eq!(terminal(&comparison, 80, false).matches(" 300 s\n").count(), 3);
+}
+
+#[test]
 fn without_colours_there_are_no_escapes_and_with_them_the_same_lines() {
     let comparison = samples::comparison(300);
     let (plain, coloured) = (terminal(&comparison, 80, false), terminal(&comparison, 80, true));
