@@ -66,6 +66,7 @@ pub(super) fn budgeted(seconds: usize) -> Run {
             refused_by_breaker: if slow && !probing { 920 } else { 0 },
             denied_by_budget: if slow { 30 + wobble(second, 30) } else { 0 },
             refused_by_limit: if probing { 140 } else { 0 },
+            in_use: if probing { 160 } else { 52 + wobble(second, 9) },
             breakers_open: if slow { 18 + wobble(second, 3) } else { 0 },
             ..healthy(slow)
         }

@@ -1,4 +1,4 @@
-//! What breakers, limits and budgets did: a strip for each, the darker the more.
+//! What breakers, limits and budgets did: a strip for each, the stronger its colour the more.
 
 use super::super::figures::bins;
 use super::super::number::{rate, short};
@@ -15,9 +15,10 @@ struct Row {
     is_count: bool,
 }
 
-const ROWS: [Row; 5] = [
+const ROWS: [Row; 6] = [
     Row { name: "breakers not closed", value: |bin| bin.breakers_open, is_count: false },
     Row { name: "refused by a breaker", value: |bin| bin.refused_by_breaker, is_count: true },
+    Row { name: "in flight under limits", value: |bin| bin.in_use, is_count: false },
     Row { name: "refused by a limit", value: |bin| bin.refused_by_limit, is_count: true },
     Row { name: "retries without budget", value: |bin| bin.denied_by_budget, is_count: true },
     Row { name: "work done for nobody", value: |bin| bin.wasted, is_count: true },
