@@ -6,7 +6,7 @@ use abate::{
     AttemptTimeoutLayer, BoxError, ConcurrencyLimitLayer, Error, ErrorKind, Report, RetryLayer,
     Stack,
 };
-use abate_sim::model::{Conduct, Payment};
+use abate_sim::model::{Conduct, Guarding, Payment};
 use abate_sim::trace::Ending;
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -25,10 +25,11 @@ pub(crate) type Client = Box<dyn Fn(u32) -> Pending<Ended>>;
 
 pub(crate) fn client(conduct: &Conduct, seed: u64, server: Server) -> Result<Client, BoxError> {
     let Conduct { policy, payment, breaker, attempt_timeout, deadline } = conduct;
-    if *breaker && *deadline && *attempt_timeout && *payment == Payment::Budget {
+    let guarded = *breaker == Guarding::Breaker;
+    if guarded && *deadline && *attempt_timeout && *payment == Payment::Budget {
         return Ok(boxed(Stack::new(policy).with_seed(seed).layer(server)));
     }
-    if *breaker || *deadline {
+    if *breaker != Guarding::Off || *deadline {
         return Err("a breaker or a deadline without the rest of the stack".into());
     }
     let retry = match payment {

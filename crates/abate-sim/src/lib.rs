@@ -6,6 +6,7 @@
 //! last event on every machine.
 
 mod crew;
+mod guard;
 pub mod law;
 pub mod model;
 mod payer;

@@ -98,8 +98,8 @@ pub struct Conduct {
     pub policy: Policy,
     /// Who pays for retries.
     pub payment: Payment,
-    /// Whether there is a breaker.
-    pub breaker: bool,
+    /// Which breaker there is.
+    pub breaker: Guarding,
     /// Whether an attempt has a timeout.
     pub attempt_timeout: bool,
     /// Whether the policy's total time ends a call that is under way.
@@ -133,6 +133,23 @@ pub enum Payment {
         window: Duration,
         /// Whether only a success counts.
         on_success: bool,
+    },
+}
+
+/// Which breaker turns calls away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Guarding {
+    /// None.
+    Off,
+    /// The policy's.
+    Breaker,
+    /// A plain one, as textbooks have it.
+    Plain {
+        /// The failures in a row that open it.
+        failures: u32,
+        /// How long it stays open, before one call is let through to see.
+        sleep: Duration,
     },
 }
 
@@ -296,7 +313,7 @@ impl Conduct {
         Self {
             policy,
             payment: Payment::Budget,
-            breaker: true,
+            breaker: Guarding::Breaker,
             attempt_timeout: true,
             deadline: true,
         }
@@ -308,7 +325,7 @@ impl Conduct {
         Self {
             policy,
             payment: Payment::Free,
-            breaker: false,
+            breaker: Guarding::Off,
             attempt_timeout: true,
             deadline: false,
         }

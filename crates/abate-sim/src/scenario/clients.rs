@@ -6,7 +6,7 @@ use abate_core::config::source::{Table, Value};
 use super::laws::{law, rate};
 use super::servers::find;
 use crate::law::Law;
-use crate::model::{Arrivals, Conduct, Group, Network, Payment};
+use crate::model::{Arrivals, Conduct, Group, Guarding, Network, Payment};
 
 /// More clients than this no run has room for.
 const MOST_CLIENTS: u32 = 10_000_000;
@@ -55,7 +55,9 @@ fn group(
 /// How a stack calls by a policy of a file.
 pub(super) fn conduct(declared: &Declared) -> Conduct {
     let mut conduct = Conduct::stack(declared.policy().clone());
-    conduct.breaker = declared.has_breaker();
+    if !declared.has_breaker() {
+        conduct.breaker = Guarding::Off;
+    }
     if !declared.has_budget() {
         conduct.payment = Payment::Free;
     }

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use abate_core::breaker::Permit;
 use abate_core::budget::Grant;
 use abate_core::session::Session;
+
+use crate::guard::Leave;
 
 /// A call.
 #[derive(Debug)]
@@ -63,7 +64,7 @@ pub(super) enum Place {
 /// What the present attempt of a call holds.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    pub(super) permit: Option<Permit>,
+    pub(super) leave: Option<Leave>,
     pub(super) grant: Option<Grant>,
 }
 
@@ -116,7 +117,7 @@ impl Calls {
 
     /// Keeps what the present attempt of a call holds.
     pub(super) fn hold(&mut self, number: u32, held: Held) {
-        if held.permit.is_none() && held.grant.is_none() {
+        if held.leave.is_none() && held.grant.is_none() {
             return;
         }
         let place = match self.free.pop() {

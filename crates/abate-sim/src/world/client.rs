@@ -53,16 +53,12 @@ impl World<'_> {
         let now = self.instant();
         let Some(call) = self.calls.get(number) else { return };
         let process = &mut self.processes[call.process as usize];
-        let permit = match process.breaker.as_ref().map(|breaker| breaker.admit(now)) {
-            Some(Err(_)) => {
-                self.tally.bin.refused_by_breaker += 1;
-                drop(grant);
-                return self.refused(number, Ending::BreakerOpen);
-            }
-            Some(Ok(admitted)) => Some(admitted.permit),
-            None => None,
+        let Ok(leave) = process.guard.admit(self.now, now) else {
+            self.tally.bin.refused_by_breaker += 1;
+            drop(grant);
+            return self.refused(number, Ending::BreakerOpen);
         };
-        self.calls.hold(number, Held { permit, grant });
+        self.calls.hold(number, Held { leave, grant });
         if self.takes_place(number) {
             self.send(number);
         }
@@ -168,7 +164,7 @@ impl World<'_> {
     /// An attempt that was sent has come to an answer, or had none in time.
     fn came_to(&mut self, number: u32, status: Option<u16>) {
         let now = self.instant();
-        let permit = self.calls.release(number).permit;
+        let leave = self.calls.release(number).leave;
         let Some(call) = self.calls.get(number) else { return };
         let server = self.model.groups[usize::from(call.group)].server;
         let outcome = match status.map(StatusCode::from_u16) {
@@ -178,13 +174,12 @@ impl World<'_> {
             }
             _ => Outcome::Fault(Fault::Ambiguous),
         };
-        if let Some(permit) = permit {
-            let health = permit.health(&outcome);
-            let sent = self.base + Duration::from_nanos(call.sent);
-            let (_tail, _transition) = permit.record(health, sent, now);
-        }
         let conduct = &self.model.groups[usize::from(call.group)].conduct;
         let process = &mut self.processes[call.process as usize];
+        if let Some(leave) = leave {
+            let sent = self.base + Duration::from_nanos(call.sent);
+            process.guard.record(leave, &outcome, (sent, now), self.now);
+        }
         let bounds = Bounds {
             policy: &conduct.policy,
             budget: process.payer.budget(),
@@ -221,7 +216,7 @@ impl World<'_> {
 
     fn pause(&mut self, number: u32, retry: Retry) {
         let at = self.moment(retry.at);
-        self.calls.hold(number, Held { permit: None, grant: retry.grant });
+        self.calls.hold(number, Held { leave: None, grant: retry.grant });
         self.wait(number, State::Pausing, at);
     }
 
@@ -235,7 +230,7 @@ impl World<'_> {
         match grant.slot(now, left) {
             Ok(Duration::ZERO) => self.repeat_with(number, Some(grant)),
             Ok(wait) => {
-                self.calls.hold(number, Held { permit: None, grant: Some(grant) });
+                self.calls.hold(number, Held { leave: None, grant: Some(grant) });
                 self.wait(number, State::Slot, self.now.saturating_add(nanos(wait)));
             }
             Err(denied) => {
@@ -281,13 +276,14 @@ impl World<'_> {
     /// The deadline ends a call whose attempt is under way.
     fn cut(&mut self, number: u32) {
         let now = self.instant();
-        let Held { permit, grant } = self.calls.release(number);
+        let Held { leave, grant } = self.calls.release(number);
         drop(grant);
         let Some(call) = self.calls.get(number) else { return };
         let limited = std::mem::take(&mut call.limited);
-        if let Some(permit) = permit {
+        if let Some(leave) = leave {
             let sent = self.base + Duration::from_nanos(call.sent);
-            let _transition = permit.cancelled(sent, now);
+            let guard = &mut self.processes[call.process as usize].guard;
+            guard.cut(leave, (sent, now), self.now);
         }
         self.end(number, Ending::Deadline);
         if limited {

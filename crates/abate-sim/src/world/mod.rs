@@ -9,7 +9,6 @@ mod tally;
 
 use std::time::{Duration, Instant};
 
-use abate_core::breaker::State as BreakerState;
 use abate_core::rng::Seed;
 
 use self::arrivals::Source;
@@ -205,8 +204,7 @@ impl<'a> World<'a> {
     }
 
     fn end_bin(&mut self) {
-        let open = self.processes.iter().filter_map(|process| process.breaker.as_ref());
-        let open = open.filter(|breaker| breaker.state() != BreakerState::Closed).count();
+        let open = self.processes.iter().filter(|process| process.guard.is_open()).count();
         let capacity = self.servers.get(self.model.watched).and_then(Dependency::capacity);
         self.tally.next(u32::try_from(open).unwrap_or(u32::MAX), capacity);
         if let Some(on_step) = &mut self.on_step {

@@ -3,16 +3,16 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use abate_core::breaker::Breaker;
 use abate_core::rng::{Seed, Streams};
 
+use crate::guard::Guard;
 use crate::model::Conduct;
 use crate::payer::Payer;
 
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) payer: Payer,
-    pub(super) breaker: Option<Breaker>,
+    pub(super) guard: Guard,
     pub(super) limit: Option<Limit>,
     /// What the waits before retries are drawn from.
     pub(super) streams: Streams,
@@ -31,7 +31,6 @@ pub(super) struct Limit {
 impl Process {
     pub(super) fn new(conduct: &Conduct, seed: Seed, start: Instant) -> Self {
         let policy = &conduct.policy;
-        let breaker = conduct.breaker.then(|| Breaker::new(policy.breaker(), seed, start));
         let limit = policy.concurrency().map(|most| Limit {
             wait: policy.concurrency_wait(),
             most,
@@ -40,7 +39,7 @@ impl Process {
         });
         Self {
             payer: Payer::new(conduct.payment, policy, start),
-            breaker,
+            guard: Guard::new(conduct.breaker, policy, seed, start),
             limit,
             streams: Streams::new(seed),
         }
