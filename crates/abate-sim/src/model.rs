@@ -181,6 +181,9 @@ pub struct Server {
     pub drops_expired: bool,
     /// The probability that a request fails, with 500 when its work is done.
     pub error_rate: f64,
+    /// The probability that all requests of a call fail, however often it is tried: a class of calls
+    /// that never works.
+    pub hopeless: f64,
     /// The `Retry-After` of the answers with which it turns requests away.
     pub retry_after: Option<Duration>,
     /// A queue that makes it fall over, and how long it is down then.
@@ -350,6 +353,7 @@ impl Server {
             last_first: false,
             drops_expired: false,
             error_rate: 0.0,
+            hopeless: 0.0,
             retry_after: None,
             crash: None,
         }

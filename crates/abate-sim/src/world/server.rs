@@ -14,6 +14,9 @@ use crate::queue::{Event, Kind};
 /// The bits of a status in the tag of an event; the attempt is above them.
 const STATUS_BITS: u32 = 10;
 
+/// In place of the number of an attempt, which begin at 1.
+const OF_THE_CALL: u32 = 0;
+
 const OK: u16 = 200;
 const FAILED: u16 = 500;
 const TURNED_AWAY: u16 = 503;
@@ -197,7 +200,11 @@ impl World<'_> {
         let server = &mut self.servers[number];
         server.busy += 1;
         let mut luck = Draws::of_attempt(self.seed, Purpose::Luck, call, attempt);
-        let fails = luck.happens(server.rules.error_rate) || luck.happens(server.now.errors);
+        let hopeless = server.rules.hopeless > 0.0
+            && Draws::of_attempt(self.seed, Purpose::Luck, call, OF_THE_CALL)
+                .happens(server.rules.hopeless);
+        let fails =
+            hopeless || luck.happens(server.rules.error_rate) || luck.happens(server.now.errors);
         let law = server.rules.failing.filter(|_| fails).unwrap_or(server.rules.service);
         let mut draws = Draws::of_attempt(self.seed, Purpose::Service, call, attempt);
         let others = u64::from(server.busy - 1);
