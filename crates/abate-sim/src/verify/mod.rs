@@ -5,11 +5,15 @@
 
 mod e01;
 mod e02;
+mod e03;
+mod e04;
 mod e05;
 mod e06;
 mod e07;
 mod e08;
 mod e09;
+mod e11;
+mod e14;
 mod line;
 mod parts;
 
@@ -33,11 +37,15 @@ impl Experiment {
     pub const ALL: &[Self] = &[
         e01::EXPERIMENT,
         e02::EXPERIMENT,
+        e03::EXPERIMENT,
+        e04::EXPERIMENT,
         e05::EXPERIMENT,
         e06::EXPERIMENT,
         e07::EXPERIMENT,
         e08::EXPERIMENT,
         e09::EXPERIMENT,
+        e11::EXPERIMENT,
+        e14::EXPERIMENT,
     ];
 
     /// Makes its runs with `crew`, and says what they came to.
