@@ -39,21 +39,19 @@ fn run(crew: &Crew<'_>) -> Vec<Line> {
 /// For each call at the top.
 fn requests_at_the_bottom(layers: usize, attempts: u32) -> f64 {
     let groups = (0..layers).map(|layer| {
-        let arrivals = match layer {
-            0 => Arrivals::Batch { at: Duration::ZERO },
-            _ => Arrivals::Never,
-        };
-        let clients = if layer == 0 { CALLS } else { 1 };
-        let conduct = plain(attempts, None, Backoff::NONE);
-        Group { clients, arrivals, server: layer, ..open(0.0, conduct) }
+        let top = layer == 0;
+        Group {
+            clients: if top { CALLS } else { 1 },
+            arrivals: if top { Arrivals::Batch { at: Duration::ZERO } } else { Arrivals::Never },
+            server: layer,
+            onward: Some(layer + 1).filter(|below| *below < layers),
+            counts: top,
+            ..open(0.0, plain(attempts, None, Backoff::NONE))
+        }
     });
     let servers = (1..=layers).map(|below| {
         let mut server = Server::new(Law::NOTHING);
-        if below == layers {
-            server.error_rate = 1.0;
-        } else {
-            server.calls = Some(below);
-        }
+        server.error_rate = if below == layers { 1.0 } else { 0.0 };
         server
     });
     let model = Model {
@@ -62,12 +60,10 @@ fn requests_at_the_bottom(layers: usize, attempts: u32) -> f64 {
         groups: groups.collect(),
         servers: servers.collect(),
         troubles: vec![],
+        watched: layers.saturating_sub(1),
         keeps_times: false,
     };
-    let run = crate::run(&model, 0);
-    // Every request but those to the last becomes a call of its own.
-    let above = run.calls - u64::from(CALLS);
-    (run.sent - above) as f64 / f64::from(CALLS)
+    crate::run(&model, 0).amplification()
 }
 
 #[cfg(test)]

@@ -12,8 +12,11 @@ mod e06;
 mod e07;
 mod e08;
 mod e09;
+mod e10;
 mod e11;
+mod e12;
 mod e14;
+mod e15;
 mod line;
 mod parts;
 
@@ -44,8 +47,11 @@ impl Experiment {
         e07::EXPERIMENT,
         e08::EXPERIMENT,
         e09::EXPERIMENT,
+        e10::EXPERIMENT,
         e11::EXPERIMENT,
+        e12::EXPERIMENT,
         e14::EXPERIMENT,
+        e15::EXPERIMENT,
     ];
 
     /// Makes its runs with `crew`, and says what they came to.
