@@ -41,7 +41,7 @@ fn run(crew: &Crew<'_>) -> Vec<Line> {
 
 fn amplification(crew: &Crew<'_>, clients: u32, clients_per_process: u32) -> f64 {
     let run = |seed| outage(clients, clients_per_process, seed).amplification();
-    mean(crew.seeds(SEEDS, run))
+    mean(crew.each(SEEDS, run))
 }
 
 fn outage(clients: u32, clients_per_process: u32, seed: u64) -> Run {

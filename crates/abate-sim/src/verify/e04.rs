@@ -14,7 +14,7 @@ use abate_core::policy::{Policy, PolicyBuilder};
 use super::parts::{built, mean, model, most, open, plain, s};
 use super::{Crew, Experiment, Line};
 use crate::law::Law;
-use crate::model::{Arrivals, Conduct, Payment, Rate, Server};
+use crate::model::{Arrivals, Conduct, Guarding, Payment, Rate, Server};
 use crate::record::Run;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -60,7 +60,7 @@ fn run(crew: &Crew<'_>) -> Vec<Line> {
         lines.extend(worst_seconds(&name, &runs));
     }
     lines.push(Line::later("ours with a store: worst second", "comes with the fleet budget"));
-    let ratios = crew.seeds(RATIOS.len() as u64, |case| {
+    let ratios = crew.each(RATIOS.len() as u64, |case| {
         RATIOS.get(case as usize).map(|ratio| (*ratio, retries_per_success(*ratio)))
     });
     lines.extend(ratios.into_iter().flatten().map(|(ratio, got)| {
@@ -71,11 +71,11 @@ fn run(crew: &Crew<'_>) -> Vec<Line> {
 
 /// The stack without its breaker, which would leave the budget nothing to do.
 fn budget_alone(policy: PolicyBuilder) -> Conduct {
-    Conduct { breaker: false, ..Conduct::stack(built(policy)) }
+    Conduct { breaker: Guarding::Off, ..Conduct::stack(built(policy)) }
 }
 
 fn outages(crew: &Crew<'_>, conduct: &Conduct, processes: u32, length: Duration) -> Vec<Run> {
-    crew.seeds(SEEDS, |seed| outage(conduct, processes, length, seed))
+    crew.each(SEEDS, |seed| outage(conduct, processes, length, seed))
 }
 
 fn outage(conduct: &Conduct, processes: u32, length: Duration, seed: u64) -> Run {

@@ -42,7 +42,7 @@ fn run(crew: &Crew<'_>) -> Vec<Line> {
 
 fn lines(crew: &Crew<'_>, demand: f64, expected: f64) -> [Line; 5] {
     let runs = |pool: fn() -> Pool, length: Duration, since: Duration| {
-        crew.seeds(SEEDS, |seed| waits(&crate::run(&pool().model(demand, length), seed), since))
+        crew.each(SEEDS, |seed| waits(&crate::run(&pool().model(demand, length), seed), since))
     };
     let longest = |pool, length, since| most(runs(pool, length, since).into_iter().map(most));
     let name = |name| format!("web demand {demand}, {name}");

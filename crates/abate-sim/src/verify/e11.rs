@@ -21,7 +21,7 @@ const CASES: [(usize, u32, f64); 6] =
 const CALLS: u32 = 10;
 
 fn run(crew: &Crew<'_>) -> Vec<Line> {
-    let runs = crew.seeds(CASES.len() as u64, |case| {
+    let runs = crew.each(CASES.len() as u64, |case| {
         CASES.get(case as usize).map(|case| (*case, requests_at_the_bottom(case.0, case.1)))
     });
     let mut lines: Vec<_> = runs

@@ -63,7 +63,7 @@ const LAWS: [Case; 7] = [
 fn run(crew: &Crew<'_>) -> Vec<Line> {
     let mut lines = five_attempts();
     lines.extend(sidekiqs());
-    let distances = crew.seeds(LAWS.len() as u64, |case| {
+    let distances = crew.each(LAWS.len() as u64, |case| {
         LAWS.get(case as usize).map(|case| (case.name, case.distance(DRAWS)))
     });
     lines.extend(distances.into_iter().flatten().map(|(name, distance)| {

@@ -24,7 +24,7 @@ fn run(crew: &Crew<'_>) -> Vec<Line> {
         ("1000/s of 2 s", 1000.0, Law::Constant(s(2))),
         ("100/s of 6 s, exponential", 100.0, Law::Exponential(s(6))),
     ] {
-        let runs = crew.seeds(SEEDS, |seed| outcome(per_second, law, CALLS_FOR, seed));
+        let runs = crew.each(SEEDS, |seed| outcome(per_second, law, CALLS_FOR, seed));
         let refused = mean(runs.iter().map(|run| run.0));
         lines.push(Line::at_most(format!("ours, {name}: false refusals"), refused, 0.01));
         let success = mean(runs.iter().map(|run| run.1));

@@ -8,7 +8,7 @@ use abate_core::session::StopReason;
 use super::parts::{built, model, most, ms, open, s};
 use super::{Crew, Experiment, Line};
 use crate::law::Law;
-use crate::model::{Arrivals, Conduct, Fault, Group, Model, Rate, Server, Trouble};
+use crate::model::{Arrivals, Conduct, Fault, Group, Guarding, Model, Rate, Server, Trouble};
 use crate::record::Bin;
 use crate::trace::{Ending, Happening, What};
 
@@ -25,8 +25,8 @@ const STEP: Duration = ms(100);
 const STEPS: usize = 10;
 
 fn run(crew: &Crew<'_>) -> Vec<Line> {
-    let worst = most(crew.seeds(SEEDS, |seed| worst_second(&busy_then_quiet(), seed)));
-    let success = crew.seeds(SEEDS, |seed| crate::run(&idle_then_busy(), seed).success());
+    let worst = most(crew.each(SEEDS, |seed| worst_second(&busy_then_quiet(), seed)));
+    let success = crew.each(SEEDS, |seed| crate::run(&idle_then_busy(), seed).success());
     let mut lines = vec![
         Line::at_most("ours, 1000/s, 50/s, then down: worst second", worst, 1.4),
         Line::at_least("ours, idle, then 1000 at once: success", least(success), 0.99),
@@ -37,7 +37,7 @@ fn run(crew: &Crew<'_>) -> Vec<Line> {
         ("30 % always fail", a_class_that_fails()),
     ];
     for (name, model) in cases {
-        let lost = most(crew.seeds(SEEDS, |seed| lost_to_the_pace(&model, seed)));
+        let lost = most(crew.each(SEEDS, |seed| lost_to_the_pace(&model, seed)));
         lines.push(Line::at_most(format!("ours, {name}: answers lost"), lost, 0.005));
     }
     lines
@@ -46,7 +46,7 @@ fn run(crew: &Crew<'_>) -> Vec<Line> {
 /// 1000/s for five minutes, 50/s for twenty seconds, and from then on all fails.
 fn busy_then_quiet() -> Model {
     let (quiet, down, end) = (s(300), s(320), s(340));
-    let conduct = Conduct { breaker: false, ..Conduct::stack(Policy::default()) };
+    let conduct = Conduct { breaker: Guarding::Off, ..Conduct::stack(Policy::default()) };
     let mut group = open(0.0, conduct);
     group.arrivals =
         Arrivals::Even(Rate::through(vec![(s(0), PER_SECOND), (quiet, PER_SECOND), (quiet, 50.0)]));
