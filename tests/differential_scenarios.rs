@@ -33,11 +33,13 @@ const fn s(seconds: u64) -> Duration {
 
 /// E2: a hundred clients, a server of any number of workers; half of the attempts fail, or all.
 pub(crate) fn rates() -> Scenarios {
+    let few = builder(4, FULL).with_concurrency(1).with_concurrency_wait(ms(20));
     let cases = [
         ("half fail, retried at once", 0.5, plain(4, Backoff::NONE)?),
         ("half fail, retried with jitter", 0.5, plain(4, FULL)?),
         ("all fail, retried at once", 1.0, plain(4, Backoff::NONE)?),
         ("half fail, the whole stack", 0.5, Conduct::stack(Policy::default())),
+        ("half fail, few places", 0.5, Conduct::plain(few.build()?)),
     ];
     let scenarios = (1..).step_by(2).zip(cases).flat_map(|(seed, (name, p, conduct))| {
         [seed, seed + 1].map(|seed| {
@@ -90,16 +92,17 @@ pub(crate) fn herds() -> Scenarios {
     let every = Backoff { base: s(30), curve: Curve::Fixed, cap: s(30), jitter: Jitter::None };
     let decorrelated = Backoff { base: s(15), cap: s(3600), jitter: Jitter::Decorrelated, ..every };
     let cases = [
-        ("jobs every 30 s", plain(26, every)?),
-        ("jobs by Sidekiq", plain(26, Backoff::SIDEKIQ)?),
-        ("jobs by Sidekiq of old", plain(26, Backoff::SIDEKIQ_LEGACY)?),
-        ("jobs with decorrelated jitter", plain(26, decorrelated)?),
-        ("jobs through the whole stack", Conduct::stack(Policy::default())),
+        ("jobs every 30 s", None, plain(26, every)?),
+        ("jobs by Sidekiq", None, plain(26, Backoff::SIDEKIQ)?),
+        ("jobs by Sidekiq of old", None, plain(26, Backoff::SIDEKIQ_LEGACY)?),
+        ("jobs that are told when to come back", Some(s(20)), plain(26, decorrelated)?),
+        ("jobs through the whole stack", Some(s(5)), Conduct::stack(Policy::default())),
     ];
-    let scenarios = (1..).step_by(2).zip(cases).flat_map(|(seed, (name, conduct))| {
+    let scenarios = (1..).step_by(2).zip(cases).flat_map(|(seed, (name, hint, conduct))| {
         [seed, seed + 1].map(|seed| {
             let mut server = Server::new(Law::Constant(ms(100)));
             (server.workers, server.queue) = (Some(2), Some(10));
+            server.retry_after = hint;
             let jobs = Arrivals::Batch { at: Duration::ZERO };
             let what = Fault::Down { status: 500 };
             let outage = Trouble { server: 0, from: Duration::ZERO, to: s(60), what };

@@ -14,8 +14,9 @@ use abate_sim::law::attempt_fails;
 use abate_sim::model::{Fault, Model};
 use abate_sim::trace::{Happening, What};
 use bytes::Bytes;
+use http::header::{HeaderValue, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
-use http_body_util::Empty;
+use http_body_util::Full;
 use tokio::time::Instant;
 use tower::Service;
 
@@ -186,7 +187,7 @@ impl Room {
 }
 
 impl<B> Service<Request<B>> for Server {
-    type Response = Response<Empty<Bytes>>;
+    type Response = Response<Full<Bytes>>;
     type Error = BoxError;
     type Future = Answer;
 
@@ -208,7 +209,7 @@ pub(crate) struct Answer {
 }
 
 impl Future for Answer {
-    type Output = Result<Response<Empty<Bytes>>, BoxError>;
+    type Output = Result<Response<Full<Bytes>>, BoxError>;
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(attempt) = self.attempt else {
@@ -219,8 +220,13 @@ impl Future for Answer {
         room.awaited.remove(&attempt);
         room.answered = None;
         room.note(attempt, What::Answered { status: status.as_u16() });
-        let mut response = Response::new(Empty::new());
+        let mut response = Response::new(Full::from(status.as_str().to_owned()));
         *response.status_mut() = status;
+        if let Some(after) = room.model.servers[0].retry_after
+            && status.is_server_error()
+        {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after.as_secs()));
+        }
         Poll::Ready(Ok(response))
     }
 }

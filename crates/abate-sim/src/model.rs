@@ -184,7 +184,7 @@ pub struct Server {
     /// The probability that all requests of a call fail, however often it is tried: a class of calls
     /// that never works.
     pub hopeless: f64,
-    /// The `Retry-After` of the answers with which it turns requests away.
+    /// The `Retry-After` of its answers that are server errors, in whole seconds.
     pub retry_after: Option<Duration>,
     /// A queue that makes it fall over, and how long it is down then.
     pub crash: Option<(u32, Duration)>,
