@@ -40,7 +40,7 @@ pub(crate) async fn play(model: &Model, seed: u64) -> Result<Vec<Happening>, Box
         length: model.length,
     };
     // Else tokio would make timers late to let other tasks run, of which there are none.
-    unconstrained(play.to_end()).await
+    unconstrained(play.run()).await
 }
 
 struct Play {
@@ -57,7 +57,7 @@ struct Play {
 }
 
 impl Play {
-    async fn to_end(mut self) -> Result<Vec<Happening>, BoxError> {
+    async fn run(mut self) -> Result<Vec<Happening>, BoxError> {
         while self.start.elapsed() < self.length {
             if let Some(call) = self.server.answered() {
                 self.poll(call)?;
