@@ -48,8 +48,8 @@ pub struct Group {
     pub onward: Option<usize>,
     /// Whether its calls are among those that are counted.
     pub counts: bool,
-    /// Whether a request that its caller has given up leaves the server's queue. Work that was begun
-    /// goes on in any case.
+    /// Whether a request that its caller has given up leaves the server's queue, or never gets there.
+    /// Work that was begun goes on in any case.
     pub cancels: bool,
 }
 

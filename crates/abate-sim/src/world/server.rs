@@ -155,7 +155,11 @@ impl World<'_> {
 
     /// A request has reached its server, or is held up before it.
     fn arrive(&mut self, call: u32, attempt: u32) {
-        let number = self.server_of(call);
+        let group = &self.model.groups[self.group(call)];
+        if group.cancels && !self.is_waited_for(call, attempt) {
+            return; // Its caller has taken it back on its way.
+        }
+        let number = group.server;
         let server = &mut self.servers[number];
         if server.now.black_hole {
             return;
