@@ -55,11 +55,18 @@ pub(crate) fn rates() -> Scenarios {
 
 /// E7 with other people's retries.
 pub(crate) fn metastable() -> Scenarios {
-    Ok(storms([
+    let mut scenarios = storms([
         ("one try", 1, plain(1, Backoff::NONE)?),
         ("one retry at once", 1, plain(2, Backoff::NONE)?),
         ("three retries with jitter", 1, plain(4, FULL)?),
-    ]))
+    ]);
+    let withdrawn = [("requests that leave with their callers", 2, plain(3, FULL)?)];
+    scenarios.extend(storms(withdrawn).into_iter().map(|mut scenario| {
+        scenario.model.groups.iter_mut().for_each(|group| group.cancels = true);
+        scenario.model.servers.iter_mut().for_each(|server| server.queue = Some(100));
+        scenario
+    }));
+    Ok(scenarios)
 }
 
 /// E7 with places for sixty calls.
@@ -116,7 +123,7 @@ pub(crate) fn herds() -> Scenarios {
 /// Thirty workers of 100 ms behind a queue without bound, calls that wait a second for their answers and
 /// leave their requests behind, and ten seconds that hold all of them and let them through together; for
 /// each conduct, in so many processes, twice.
-fn storms(cases: [(&'static str, u32, Conduct); 3]) -> Vec<Scenario> {
+fn storms(cases: impl IntoIterator<Item = (&'static str, u32, Conduct)>) -> Vec<Scenario> {
     let scenarios = (1..).step_by(2).zip(cases).flat_map(|(seed, (name, processes, conduct))| {
         [seed, seed + 1].map(|seed| {
             let mut server = Server::new(Law::Constant(ms(100)));

@@ -182,6 +182,7 @@ impl Room {
         }
         if self.model.groups[0].cancels {
             self.queue.retain(|queued| *queued != attempt);
+            self.held.retain(|held| *held != attempt);
         }
     }
 }
