@@ -128,8 +128,8 @@ fn storms(cases: impl IntoIterator<Item = (&'static str, u32, Conduct)>) -> Vec<
         [seed, seed + 1].map(|seed| {
             let mut server = Server::new(Law::Constant(ms(100)));
             server.workers = Some(30);
-            let hold = Trouble { server: 0, from: s(3), to: s(13), what: Fault::Hold };
-            let length = s(20);
+            let hold = Trouble { server: 0, from: s(2), to: s(12), what: Fault::Hold };
+            let length = s(18);
             let calls = open(seed, 280.0, length, processes);
             let clients = group(processes, 1, calls, conduct.clone());
             Scenario { name, seed, model: model(length, clients, server, vec![hold]) }
