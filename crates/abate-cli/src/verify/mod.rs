@@ -4,7 +4,7 @@ use std::io::Write;
 
 use abate_core::config::source::nearest;
 use abate_sim::Crew;
-use abate_sim::verify::{Experiment, Line, Verdict};
+use abate_sim::verify::{EXPERIMENTS, Experiment, Line, Verdict};
 
 use crate::exit::{Failure, Outcome};
 use crate::progress::Progress;
@@ -72,9 +72,9 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> Result<Outcome, Failure>
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
-    let known = || Experiment::ALL.iter().map(|experiment| experiment.id);
+    let known = || EXPERIMENTS.iter().map(|experiment| experiment.id);
     let find = |name: &String| {
-        let found = Experiment::ALL.iter().find(|it| it.id.eq_ignore_ascii_case(name));
+        let found = EXPERIMENTS.iter().find(|it| it.id.eq_ignore_ascii_case(name));
         found.ok_or_else(|| {
             let meant = match nearest(&name.to_uppercase(), known()) {
                 Some(nearest) => format!("did you mean {nearest}?"),
@@ -84,7 +84,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
         })
     };
     if names.is_empty() {
-        return Ok(Experiment::ALL.iter().collect());
+        return Ok(EXPERIMENTS.iter().collect());
     }
     names.iter().map(find).collect()
 }

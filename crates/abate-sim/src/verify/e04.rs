@@ -11,8 +11,10 @@ use std::time::Duration;
 use abate_core::backoff::Backoff;
 use abate_core::policy::{Policy, PolicyBuilder};
 
+use super::experiment::Experiment;
+use super::line::Line;
 use super::parts::{built, mean, model, most, open, plain, s};
-use super::{Crew, Experiment, Line};
+use crate::Crew;
 use crate::law::Law;
 use crate::model::{Arrivals, Conduct, Guarding, Payment, Rate, Server};
 use crate::record::Run;

@@ -12,8 +12,10 @@ use std::time::Duration;
 
 use abate_core::backoff::{Backoff, Curve, Jitter};
 
+use super::experiment::Experiment;
+use super::line::Line;
 use super::parts::{mean, model, ms, open, plain, s};
-use super::{Crew, Experiment, Line};
+use crate::Crew;
 use crate::law::Law;
 use crate::model::{Arrivals, Model, Network, Rate, Server};
 use crate::record::Run;

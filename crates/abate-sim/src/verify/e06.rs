@@ -12,8 +12,10 @@ use std::time::Duration;
 use abate_core::backoff::{Backoff, Curve, Jitter};
 use abate_core::policy::Policy;
 
+use super::experiment::Experiment;
+use super::line::Line;
 use super::parts::{bucket, built, mean, model, ms, open, plain, s};
-use super::{Crew, Experiment, Line};
+use crate::Crew;
 use crate::law::Law;
 use crate::model::{Arrivals, Conduct, Model, Network, Rate, Server};
 use crate::record::{Bin, Run};

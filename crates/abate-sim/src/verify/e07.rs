@@ -9,8 +9,10 @@ use std::time::Duration;
 use abate_core::backoff::{Backoff, Curve, Jitter};
 use abate_core::policy::Policy;
 
+use super::experiment::Experiment;
+use super::line::Line;
 use super::parts::{bucket, built, mean, model, most, ms, open, plain, recovered, s};
-use super::{Crew, Experiment, Line};
+use crate::Crew;
 use crate::law::Law;
 use crate::model::{Conduct, Fault, Guarding, Payment, Server, Trouble};
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use abate_core::backoff::{Backoff, Curve, Jitter};
 
+use super::experiment::Experiment;
+use super::line::Line;
 use super::parts::{ms, plain, s};
-use super::{Crew, Experiment, Line};
+use crate::Crew;
 use crate::law::Law;
 use crate::model::{Arrivals, Fault, Group, Model, Network, Server, Trouble};
 use crate::record::Run;

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use abate_core::backoff::Backoff;
 
+use super::experiment::Experiment;
+use super::line::Line;
 use super::parts::{open, plain, s};
-use super::{Crew, Experiment, Line};
+use crate::Crew;
 use crate::law::Law;
 use crate::model::{Arrivals, Group, Model, Server};
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 use abate_core::backoff::{Backoff, Curve, Jitter};
 use abate_core::rng::Seed;
 
+use super::experiment::Experiment;
+use super::line::Line;
 use super::parts::{mean, ms, s};
-use super::{Crew, Experiment, Line};
+use crate::Crew;
 
 pub(super) const EXPERIMENT: Experiment =
     Experiment { id: "E12", title: "waits between attempts", runs: LAWS.len() as u64, run };

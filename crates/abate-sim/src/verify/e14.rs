@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use abate_core::policy::Policy;
 
+use super::experiment::Experiment;
+use super::line::Line;
 use super::parts::{built, mean, model, ms, open, s};
-use super::{Crew, Experiment, Line};
+use crate::Crew;
 use crate::law::Law;
 use crate::model::{Arrivals, Conduct, Rate, Server};
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 use abate_core::policy::Policy;
 use abate_core::session::StopReason;
 
+use super::experiment::Experiment;
+use super::line::Line;
 use super::parts::{built, model, most, ms, open, s};
-use super::{Crew, Experiment, Line};
+use crate::Crew;
 use crate::law::Law;
 use crate::model::{Arrivals, Conduct, Fault, Group, Guarding, Model, Rate, Server, Trouble};
 use crate::record::Bin;

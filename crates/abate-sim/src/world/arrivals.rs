@@ -2,31 +2,15 @@
 
 use std::time::Duration;
 
-use super::World;
+use super::state::World;
 use crate::law::{Draws, Purpose, nanos};
 use crate::model::{Arrivals, Rate};
 use crate::queue::{Event, Kind};
-
-/// Where the calls of a group come from.
-#[derive(Debug)]
-pub(super) struct Source {
-    /// The number of its first client among all.
-    first_client: u32,
-    first_process: u32,
-    /// The calls that were begun, by which the next is drawn.
-    begun: u64,
-}
 
 /// A call begins on its own, of a client of this group.
 const OF_GROUP: u32 = 0;
 /// It is this client's next.
 const OF_CLIENT: u32 = 1;
-
-impl Source {
-    pub(super) const fn new(first_client: u32, first_process: u32) -> Self {
-        Self { first_client, first_process, begun: 0 }
-    }
-}
 
 impl World<'_> {
     pub(super) fn plan_arrivals(&mut self) {

@@ -10,8 +10,8 @@ use abate_core::safety::Safety;
 use abate_core::session::{Bounds, Decision, Retry, Session, StopReason, Traits};
 use http::StatusCode;
 
-use super::World;
 use super::calls::{Call, Held, Place, State};
+use super::state::World;
 use crate::law::nanos;
 use crate::queue::{Event, Kind};
 use crate::trace::{Ending, What};

@@ -1,14 +1,10 @@
-//! Dependencies: what becomes of a request.
+//! What becomes of a request.
 
-use std::collections::VecDeque;
-
-use http::header::RETRY_AFTER;
-use http::{HeaderMap, HeaderValue};
-
-use super::World;
 use super::calls::{Place, State};
+use super::dependency::Now;
+use super::state::World;
 use crate::law::{Draws, Law, Purpose, nanos};
-use crate::model::{Fault, Server, Trouble};
+use crate::model::Trouble;
 use crate::queue::{Event, Kind};
 
 /// The bits of a status in the tag of an event; the attempt is above them.
@@ -20,88 +16,6 @@ const OF_THE_CALL: u32 = 0;
 const OK: u16 = 200;
 const FAILED: u16 = 500;
 const TURNED_AWAY: u16 = 503;
-
-/// A server, and how it fares.
-#[derive(Debug)]
-pub(super) struct Dependency {
-    rules: Server,
-    /// What answers say that are well, and those that are not.
-    pub(super) headers: [HeaderMap; 2],
-    /// Requests by call and attempt.
-    queue: VecDeque<(u32, u32)>,
-    /// Of which somebody waits for the answer.
-    queued: u32,
-    /// Requests that are held up on their way.
-    held: Vec<(u32, u32)>,
-    busy: u32,
-    now: Now,
-    /// Until when it is down, having fallen over.
-    fallen_until: u64,
-}
-
-/// What of its trouble is going on.
-#[derive(Debug, Clone, Copy)]
-struct Now {
-    down: Option<u16>,
-    black_hole: bool,
-    hold: bool,
-    slow: f64,
-    capacity: f64,
-    errors: f64,
-}
-
-impl Now {
-    const WELL: Self =
-        Self { down: None, black_hole: false, hold: false, slow: 1.0, capacity: 1.0, errors: 0.0 };
-
-    fn with(mut self, fault: Fault) -> Self {
-        match fault {
-            Fault::Down { status } => self.down = Some(status),
-            Fault::BlackHole => self.black_hole = true,
-            Fault::Hold => self.hold = true,
-            Fault::Slow(times) => self.slow *= times,
-            Fault::Capacity(share) => self.capacity *= share,
-            Fault::Errors(share) => self.errors = self.errors.max(share),
-        }
-        self
-    }
-}
-
-impl Dependency {
-    pub(super) fn new(rules: &Server) -> Self {
-        let mut headers = HeaderMap::new();
-        if let Some(after) = rules.retry_after {
-            headers.insert(RETRY_AFTER, HeaderValue::from(after.as_secs()));
-        }
-        Self {
-            rules: rules.clone(),
-            headers: [HeaderMap::new(), headers],
-            queue: VecDeque::new(),
-            queued: 0,
-            held: Vec::new(),
-            busy: 0,
-            now: Now::WELL,
-            fallen_until: 0,
-        }
-    }
-
-    /// What it can answer per second as it fares.
-    pub(super) fn capacity(&self) -> Option<f64> {
-        let up = if self.now.down.is_some() || self.now.black_hole || self.now.hold {
-            0.0
-        } else {
-            self.now.capacity / self.now.slow
-        };
-        self.rules.capacity().map(|capacity| capacity * up)
-    }
-
-    fn has_worker(&self) -> bool {
-        match self.rules.workers {
-            Some(workers) => f64::from(self.busy) + 1.0 <= f64::from(workers) * self.now.capacity,
-            None => true,
-        }
-    }
-}
 
 impl World<'_> {
     pub(super) fn plan_troubles(&mut self) {

@@ -15,8 +15,10 @@ use std::time::Duration;
 use abate_core::backoff::{Backoff, Curve, Jitter};
 
 use self::row::{Outcome, Waits, contest};
+use super::experiment::Experiment;
+use super::line::Line;
 use super::parts::{mean, ms};
-use super::{Crew, Experiment, Line};
+use crate::Crew;
 
 pub(super) const EXPERIMENT: Experiment =
     Experiment { id: "E1", title: "one row that everybody writes", runs: 24 * REPETITIONS, run };
