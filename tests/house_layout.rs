@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// abate-core from the top down: a module imports only from rungs above its own.
 const LADDER: [&[&str]; 9] = [
     &["ratio", "rng", "deadline", "striped", "sync"],
-    &["outcome"],
+    &["outcome", "spare"],
     &["retry_after", "safety"],
     &["classify"],
     &["backoff", "budget", "breaker", "cooldown", "grpc"],

@@ -9,7 +9,7 @@
 //! | rung | modules | the question it answers |
 //! |---|---|---|
 //! | 0 | [`ratio`], [`rng`], [`deadline`], [`striped`], `sync` | how much, which number, how long; held by many threads; std's atomics or loom's |
-//! | 1 | [`outcome`] | what happened? |
+//! | 1 | [`outcome`], [`spare`] | what happened? is one free? |
 //! | 2 | [`retry_after`], [`safety`] | what did the server ask for? may it be repeated? |
 //! | 3 | [`classify`] | is that a success, a failure, or neither? |
 //! | 4 | [`backoff`], [`budget`], [`breaker`], [`cooldown`], [`grpc`] | when? may we spend one more? may we call at all, and now? what does gRPC mean? |
@@ -28,6 +28,7 @@ pub mod striped;
 mod sync;
 
 pub mod outcome;
+pub mod spare;
 
 pub mod retry_after;
 pub mod safety;

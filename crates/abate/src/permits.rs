@@ -4,13 +4,16 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use abate_core::spare::Spare;
 use abate_core::striped::{Stripe, Striped};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Some number of permits, around tokio's semaphore, which is fair and cancel-safe.
 #[derive(Debug)]
 pub(crate) struct Permits {
-    free: Semaphore,
+    /// What came back while nobody waited: taken first, and without the semaphore's lock.
+    spare: Spare,
+    queue: Semaphore,
     max: AtomicU32,
     /// Permits in use that are to go when they come back, since there are fewer now.
     debt: AtomicU32,
@@ -21,7 +24,8 @@ pub(crate) struct Permits {
 impl Permits {
     pub(crate) fn new(max: u32) -> Self {
         Self {
-            free: Semaphore::new(max as usize),
+            spare: Spare::default(),
+            queue: Semaphore::new(max as usize),
             max: AtomicU32::new(max),
             debt: AtomicU32::new(0),
             changing: Mutex::new(()),
@@ -31,13 +35,19 @@ impl Permits {
     /// A permit if one is free. The queue is fair: none is free while others wait.
     #[inline]
     pub(crate) fn try_acquire(own: &Striped<Self>) -> Option<Permit> {
-        own.free.try_acquire().ok()?.forget();
-        Some(Permit(own.hold()))
+        if own.spare.take() || own.try_queue() { Some(Permit(own.hold())) } else { None }
+    }
+
+    #[cold]
+    fn try_queue(&self) -> bool {
+        self.queue.try_acquire().map(SemaphorePermit::forget).is_ok()
     }
 
     /// A permit, once one is free. Dropped, this leaves the queue.
     pub(crate) async fn acquire(own: Stripe<Self>) -> Option<Permit> {
-        own.free.acquire().await.ok()?.forget();
+        let waits = Waits::new(&own);
+        own.queue.acquire().await.ok()?.forget();
+        drop(waits);
         Some(Permit(own))
     }
 
@@ -47,7 +57,8 @@ impl Permits {
     }
 
     pub(crate) fn in_use(&self) -> u32 {
-        let free = u32::try_from(self.free.available_permits()).unwrap_or(u32::MAX);
+        let queue = u32::try_from(self.queue.available_permits()).unwrap_or(u32::MAX);
+        let free = queue.saturating_add(self.spare.free());
         // Relaxed: a figure to look at; the three may be of moments a little apart.
         self.max().saturating_add(self.debt.load(Relaxed)).saturating_sub(free)
     }
@@ -60,19 +71,37 @@ impl Permits {
         let before = self.max.swap(max, Relaxed);
         for _ in before..max {
             if !self.pay_debt() {
-                self.free.add_permits(1);
+                self.queue.add_permits(1);
             }
         }
+        self.queue_spare();
         let fewer = before.saturating_sub(max);
         // Relaxed: a count.
         self.debt.fetch_add(fewer, Relaxed);
         // What is free now, or has come back meanwhile, pays at once.
-        while self.debt.load(Relaxed) > 0 && self.free.forget_permits(1) == 1 {
+        while self.debt.load(Relaxed) > 0 && self.queue.forget_permits(1) == 1 {
             if !self.pay_debt() {
-                self.free.add_permits(1);
+                self.queue.add_permits(1);
                 break;
             }
         }
+    }
+
+    #[inline]
+    fn give_back(&self) {
+        match self.spare.put() {
+            0 => {}
+            waited_for => self.hand_on(waited_for),
+        }
+    }
+
+    #[cold]
+    fn hand_on(&self, waited_for: u32) {
+        self.queue.add_permits(waited_for as usize);
+    }
+
+    fn queue_spare(&self) {
+        self.queue.add_permits(self.spare.drain() as usize);
     }
 
     /// Takes one off the debt, if there is any.
@@ -87,13 +116,31 @@ impl Permits {
     }
 }
 
+/// A place in the queue, until it is dropped.
+struct Waits<'a>(&'a Permits);
+
+impl<'a> Waits<'a> {
+    fn new(permits: &'a Permits) -> Self {
+        permits.spare.begin_to_wait();
+        permits.queue_spare();
+        Self(permits)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.spare.end_waiting();
+    }
+}
+
 /// A permit, until it is dropped.
 pub(crate) struct Permit(Stripe<Permits>);
 
 impl Drop for Permit {
+    #[inline]
     fn drop(&mut self) {
         if !self.0.pay_debt() {
-            self.0.free.add_permits(1);
+            self.0.give_back();
         }
     }
 }
