@@ -87,6 +87,17 @@ pub(crate) const fn nanos(length: Duration) -> u64 {
     length.as_secs().saturating_mul(1_000_000_000).saturating_add(length.subsec_nanos() as u64)
 }
 
+/// The nanoseconds from `base` to `now`; none when that is earlier. They start again after 584 years.
+#[inline]
+pub(crate) fn nanos_since(base: Instant, now: Instant) -> u64 {
+    match now.checked_duration_since(base) {
+        Some(since) => {
+            since.as_secs().wrapping_mul(1_000_000_000).wrapping_add(since.subsec_nanos().into())
+        }
+        None => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::rules::{Denied, Earn, LONGEST_SLOT_WAIT, RATE_TAU, Rules, SHORTEST_ATTEMPT, TAU};
 use crate::classify::Transient;
-use crate::deadline::nanos;
+use crate::deadline::nanos_since;
 use crate::striped::{Padded, STRIPES, stripe};
 use crate::sync::{AtomicU32, AtomicU64};
 
@@ -21,6 +21,10 @@ const CALL: u64 = 1 << 32;
 /// A call folds when the last fold is this old: often enough that the pace never rests on
 /// traffic that has gone, seldom enough to be free.
 const CALL_FOLDS_AFTER: u64 = 1_000_000_000;
+
+/// The first of so many calls of a thread looks how old that is: what waits for it is too few to
+/// matter, and the look costs more than the count.
+const CALLS_A_LOOK: u64 = 16;
 
 #[derive(Debug)]
 pub(super) struct Ledger {
@@ -56,13 +60,22 @@ impl Ledger {
 
     #[inline]
     pub(super) fn count_call(&self, now: Instant) {
+        let counts = &self.counts[stripe()].0;
+        // Relaxed: a figure to look at.
+        if (counts.load(Relaxed) / CALL).is_multiple_of(CALLS_A_LOOK) {
+            self.fold_if_old(now);
+        }
+        // Relaxed: a count, read by a swap alone.
+        counts.fetch_add(CALL, Relaxed);
+    }
+
+    #[cold]
+    fn fold_if_old(&self, now: Instant) {
         let now = self.since_base(now);
         // Relaxed: a stale moment only makes one more caller try the election in `fold_at`.
         if now >= self.folded.load(Relaxed).saturating_add(CALL_FOLDS_AFTER) {
             self.fold_at(now);
         }
-        // Relaxed: a count, read by a swap alone.
-        self.counts[stripe()].0.fetch_add(CALL, Relaxed);
     }
 
     #[inline]
@@ -202,7 +215,7 @@ impl Ledger {
     }
 
     fn since_base(&self, now: Instant) -> u64 {
-        nanos(now.saturating_duration_since(self.base))
+        nanos_since(self.base, now)
     }
 }
 
