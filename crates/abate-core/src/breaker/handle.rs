@@ -57,11 +57,15 @@ impl Breaker {
     /// # Errors
     ///
     /// [`Refused`] while the breaker is open, or while enough probes are under way.
-    #[inline]
+    #[inline(always)]
     pub fn admit(&self, now: Instant) -> Result<Admitted, Refused> {
         match self.machine.admit(now) {
             Ok(ticket) => Ok(self.admitted(ticket, None)),
-            Err(at) => self.admit_other(at),
+            Err(at) => {
+                // Taken apart, so that the common way needs no memory for both.
+                let Admitted { permit, transition } = self.admit_other(at)?;
+                Ok(Admitted { permit, transition })
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use super::trial::{Judgement, Probing, SlowStart};
 use super::window::{Place, Window};
 use super::word::{Phase, Word};
 use crate::classify::Health;
-use crate::deadline::nanos;
+use crate::deadline::{nanos, nanos_since};
 use crate::rng::Seed;
 use crate::sync::{AtomicU64, Mutex, MutexGuard};
 
@@ -37,7 +37,7 @@ struct Cold {
 /// When and as what a call was admitted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ticket {
-    generation: u64,
+    pub(super) generation: u64,
     kind: Kind,
 }
 
@@ -80,7 +80,7 @@ impl Machine {
     }
 
     /// Admits to a closed breaker, as nearly every call is; or says at which moment it was not.
-    #[inline]
+    #[inline(always)]
     pub(super) fn admit(&self, now: Instant) -> Result<Ticket, u64> {
         let word = self.word();
         let at = self.since_base(now);
@@ -150,20 +150,20 @@ impl Machine {
 
     /// Records the success of a healthy dependency, which is nearly every outcome there is. Says in
     /// which bucket, or at which moment it was something else.
-    #[inline]
+    #[inline(always)]
     pub(super) fn succeed(
         &self,
-        ticket: Ticket,
+        generation: u64,
         health: Health,
         sent: Instant,
         now: Instant,
     ) -> Result<Place, u64> {
         let at = self.since_base(now);
-        let closed = self.word() == Word::new(ticket.generation, Phase::Closed);
+        let closed = self.word() == Word::new(generation, Phase::Closed);
         if !closed || health != Health::Success || self.rules.is_slow(sent, now) {
             return Err(at);
         }
-        let place = self.window.place(ticket.generation, at);
+        let place = self.window.place(generation, at);
         self.window.succeed(place);
         Ok(place)
     }
@@ -282,21 +282,21 @@ impl Machine {
     /// The body of a call that was recorded broke: what was a success is a failure.
     pub(super) fn break_off(
         &self,
-        ticket: Ticket,
+        generation: u64,
         recorded: Place,
         now: Instant,
     ) -> Option<Transition> {
         let at = self.since_base(now);
         let mut cold = self.lock();
         let word = self.word();
-        if word.generation() != ticket.generation {
+        if word.generation() != generation {
             return None;
         }
         let judgement = match word.phase() {
             Phase::HalfOpen => cold.probing.break_off(&self.rules),
             Phase::SlowStart | Phase::Closed | Phase::ObserveOnly => {
                 self.window.take_back(recorded);
-                let evidence = self.window.fail(&self.rules, ticket.generation, at);
+                let evidence = self.window.fail(&self.rules, generation, at);
                 let judgement = match word.phase() {
                     Phase::SlowStart => cold.slow_start.break_off(&self.rules),
                     _ => Judgement::Undecided,
@@ -384,6 +384,6 @@ impl Machine {
 
     #[inline]
     fn since_base(&self, now: Instant) -> u64 {
-        nanos(now.saturating_duration_since(self.base))
+        nanos_since(self.base, now)
     }
 }

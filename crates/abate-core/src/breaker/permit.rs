@@ -1,4 +1,5 @@
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::time::Instant;
 
 use http::{HeaderMap, StatusCode};
@@ -18,15 +19,15 @@ use crate::striped::Stripe;
 /// [`Permit::cancelled`] also weighs how long the caller had waited.
 #[must_use = "a permit that is dropped records nothing"]
 pub struct Permit {
-    /// Taken when the outcome is known.
-    machine: Option<Stripe<Machine>>,
+    /// Taken when the outcome is known. Empty when its own drop is done.
+    machine: ManuallyDrop<Option<Stripe<Machine>>>,
     ticket: Ticket,
 }
 
 impl Permit {
     #[inline]
     pub(super) fn new(machine: Stripe<Machine>, ticket: Ticket) -> Self {
-        Self { machine: Some(machine), ticket }
+        Self { machine: ManuallyDrop::new(Some(machine)), ticket }
     }
 
     /// What `outcome` says about the dependency, by the rules of the breaker.
@@ -44,16 +45,40 @@ impl Permit {
     /// what counted as a failure already, or not at all, does not count again.
     #[inline]
     pub fn record(
-        mut self,
+        self,
         health: Health,
         sent: Instant,
         now: Instant,
     ) -> (Option<Tail>, Option<Transition>) {
-        let Some(machine) = self.machine.take() else { return (None, None) };
-        let ticket = self.ticket;
-        match machine.succeed(ticket, health, sent, now) {
-            Ok(recorded) => (Some(Tail { machine, ticket, recorded }), None),
-            Err(at) => Self::record_other(machine, ticket, health, sent, now, at),
+        let mut kept = None;
+        let transition = self.record_with(health, sent, now, |tail| kept = Some(tail));
+        (kept, transition)
+    }
+
+    /// As [`record`](Self::record), where the tail is kept in place and not handed about.
+    #[inline(always)]
+    pub fn record_with(
+        mut self,
+        health: Health,
+        sent: Instant,
+        now: Instant,
+        keep: impl FnOnce(Tail),
+    ) -> Option<Transition> {
+        let machine = self.machine.take()?;
+        let generation = self.ticket.generation;
+        match machine.succeed(generation, health, sent, now) {
+            Ok(recorded) => {
+                keep(Tail { machine, generation, recorded });
+                None
+            }
+            Err(at) => {
+                let (tail, transition) =
+                    Self::record_other(machine, self.ticket, health, sent, now, at);
+                if let Some(tail) = tail {
+                    keep(tail);
+                }
+                transition
+            }
         }
     }
 
@@ -68,8 +93,9 @@ impl Permit {
     ) -> (Option<Tail>, Option<Transition>) {
         let (counted, transition) = machine.record(ticket, health, sent, now, at);
         let whole = matches!(health, Health::Success | Health::Answered);
-        let recorded = counted.filter(|_| whole);
-        (recorded.map(|recorded| Tail { machine, ticket, recorded }), transition)
+        let generation = ticket.generation;
+        let tail = |recorded| Tail { machine, generation, recorded };
+        (counted.filter(|_| whole).map(tail), transition)
     }
 
     /// The caller gave up at `now` on what was sent at `sent`: a failure when it had waited half
@@ -79,13 +105,20 @@ impl Permit {
         let outlived = self.machine.as_ref().is_some_and(|it| waited >= it.rules().slow());
         self.record(if outlived { Health::Failure } else { Health::Unknown }, sent, now).1
     }
+
+    #[cold]
+    fn release(&mut self) {
+        if let Some(machine) = self.machine.take() {
+            machine.release(self.ticket);
+        }
+    }
 }
 
 impl Drop for Permit {
     #[inline]
     fn drop(&mut self) {
-        if let Some(machine) = self.machine.take() {
-            machine.release(self.ticket);
+        if self.machine.is_some() {
+            self.release();
         }
     }
 }
@@ -99,7 +132,8 @@ impl fmt::Debug for Permit {
 /// What remains of a permit while the response body is read.
 pub struct Tail {
     machine: Stripe<Machine>,
-    ticket: Ticket,
+    /// The generation in which the call was admitted.
+    generation: u64,
     recorded: Place,
 }
 
@@ -114,12 +148,12 @@ impl Tail {
 
     /// The body broke off at `now`: a failure instead of a success, in the generation of the call.
     pub fn broke(self, now: Instant) -> Option<Transition> {
-        self.machine.break_off(self.ticket, self.recorded, now)
+        self.machine.break_off(self.generation, self.recorded, now)
     }
 }
 
 impl fmt::Debug for Tail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tail").field("ticket", &self.ticket).finish_non_exhaustive()
+        f.debug_struct("Tail").field("recorded", &self.recorded).finish_non_exhaustive()
     }
 }

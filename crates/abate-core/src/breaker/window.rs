@@ -6,6 +6,7 @@
 //!
 //! Orderings are relaxed throughout: each word is a figure for itself.
 
+use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::rules::Rules;
@@ -19,7 +20,7 @@ const BUCKETS: u64 = 10;
 #[derive(Debug)]
 pub(super) struct Window {
     /// Nanoseconds in a bucket.
-    length: u64,
+    length: NonZeroU64,
     failures: [Failures; BUCKETS as usize],
     streak: Streak,
     /// What every call writes, for threads apart.
@@ -59,7 +60,7 @@ impl Window {
     pub(super) fn new(rules: &Rules) -> Self {
         let length = nanos(rules.window) / BUCKETS;
         Self {
-            length: length.max(1),
+            length: NonZeroU64::new(length).unwrap_or(NonZeroU64::MIN),
             failures: Default::default(),
             streak: Streak::default(),
             calls: Default::default(),
@@ -98,7 +99,7 @@ impl Window {
         self.calls(admitted).admitted.subtract(admitted.tag);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn succeed(&self, place: Place) {
         self.calls(place).succeeded.add(place.tag);
         self.streak.end(u64::from(place.tag >> 20));
@@ -133,7 +134,7 @@ impl Window {
         for stretch in latest.saturating_sub(BUCKETS - 1)..=latest {
             let counts = self.read(Self::nth(generation, stretch));
             if counts.admitted + counts.succeeded + counts.failed > 0 {
-                began = began.min(stretch * self.length);
+                began = began.min(stretch * self.length.get());
             }
             sums.admitted += counts.admitted;
             sums.succeeded += counts.succeeded;

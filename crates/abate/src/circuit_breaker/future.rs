@@ -57,14 +57,15 @@ impl<F, M> ResponseFuture<F, M> {
 }
 
 impl Watch {
-    #[inline]
+    #[inline(always)]
     fn answered<F, M: Carry<F>>(self, response: &mut Response<M::Body>, now: Instant) {
         let health = self.permit.health(&Outcome::of(response));
-        let (tail, transition) = self.permit.record(health, self.sent.unwrap_or(now), now);
-        observe::transition(transition);
-        if let (Some(tail), Some(held)) = (tail, M::held(response.body_mut())) {
-            held.keep_tail(tail);
-        }
+        let sent = self.sent.unwrap_or(now);
+        observe::transition(self.permit.record_with(health, sent, now, |tail| {
+            if let Some(held) = M::held(response.body_mut()) {
+                held.keep_tail(tail);
+            }
+        }));
     }
 
     #[cold]
@@ -88,7 +89,7 @@ impl Watch {
 impl<F, M: Carry<F>> Answer for ResponseFuture<F, M> {
     type Body = M::Body;
 
-    #[inline]
+    #[inline(always)]
     fn poll_into(self: Pin<&mut Self>, cx: &mut Context<'_>, slot: &mut Slot<M::Body>) {
         let this = self.project();
         let inner = match this.state.project() {
@@ -130,9 +131,17 @@ impl<F, M: Carry<F>> Future for ResponseFuture<F, M> {
 #[pinned_drop]
 impl<F, M> PinnedDrop for ResponseFuture<F, M> {
     fn drop(self: Pin<&mut Self>) {
-        if let Some(watch) = self.project().watch.take() {
-            watch.cancelled(clock::now());
+        let watch = self.project().watch;
+        if watch.is_some() {
+            cancel(watch);
         }
+    }
+}
+
+#[cold]
+fn cancel(watch: &mut Option<Watch>) {
+    if let Some(watch) = watch.take() {
+        watch.cancelled(clock::now());
     }
 }
 

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use abate_core::breaker::{Admitted, Refused};
 use http::{Request, Response};
@@ -47,8 +48,9 @@ where
         match &self.breakers {
             Breakers::One(breaker) => {
                 let scope = Scope::call();
-                match breaker.admit(scope.now()) {
-                    Ok(admitted) => self.send(&scope, admitted, request),
+                let now = scope.now();
+                match breaker.admit(now) {
+                    Ok(admitted) => self.send(&scope, now, admitted, request),
                     Err(refused) => self.refuse(&scope, refused),
                 }
             }
@@ -63,16 +65,18 @@ impl<S, M> CircuitBreaker<S, M> {
         S: Service<Request<B>> + Clone,
     {
         let scope = Scope::call();
-        match self.breakers.admit(&request, scope.now()) {
-            Ok(admitted) => self.send(&scope, admitted, request),
+        let now = scope.now();
+        match self.breakers.admit(&request, now) {
+            Ok(admitted) => self.send(&scope, now, admitted, request),
             Err(refused) => self.refuse(&scope, refused),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send<B>(
         &mut self,
         scope: &Scope,
+        now: Instant,
         admitted: Admitted,
         request: Request<B>,
     ) -> ResponseFuture<S::Future, M>
@@ -80,7 +84,7 @@ impl<S, M> CircuitBreaker<S, M> {
         S: Service<Request<B>>,
     {
         observe::transition(admitted.transition);
-        scope.set_sent(Some(scope.now()));
+        scope.set_sent(Some(now));
         let inner = self.inner.call(request);
         ResponseFuture::admitted(inner, admitted.permit, scope.sent())
     }
