@@ -8,7 +8,7 @@
 //! The reasons, and the bounds of this back door, are in `docs/decisions/0002-call-context.md`.
 
 use std::cell::{Cell, RefCell};
-use std::num::NonZeroU64;
+use std::num::NonZeroU32;
 use std::time::Instant;
 
 use abate_core::deadline::Deadline;
@@ -23,7 +23,7 @@ thread_local! {
         calling: Cell::new(false),
         now: Cell::new(None),
         deadline: Cell::new(Deadline::NEVER),
-        attempt: Cell::new(None),
+        attempt: Cell::new(Attempt::NONE),
         sent: Cell::new(None),
         wake: Cell::new(Deadline::NEVER),
         collecting: Cell::new(false),
@@ -38,14 +38,15 @@ struct Cells {
     calling: Cell<bool>,
     now: Cell<Option<Instant>>,
     deadline: Cell<Deadline>,
-    attempt: Cell<Option<Attempt>>,
+    /// [`Attempt::NONE`] where no retry is above: so it is two words.
+    attempt: Cell<Attempt>,
     sent: Cell<Option<Instant>>,
     wake: Cell<Deadline>,
     collecting: Cell<bool>,
 }
 
 /// A hash of method, authority and path: what a request is to a retry.
-pub(crate) type Target = NonZeroU64;
+pub(crate) type Target = NonZeroU32;
 
 /// The attempt that is being made, as the retry layer above counts it.
 ///
@@ -73,6 +74,8 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    const NONE: Self = Self::new(0);
+
     /// Attempt number `number`, from 1, as a retry that is not ours counts it.
     #[must_use]
     pub const fn new(number: u32) -> Self {
@@ -97,7 +100,7 @@ impl Attempt {
     #[inline]
     #[must_use]
     pub fn current() -> Option<Self> {
-        CELLS.with(|cells| cells.attempt.get())
+        Some(CELLS.with(|cells| cells.attempt.get())).filter(|attempt| attempt.number > 0)
     }
 
     /// Its number, from 1.
@@ -215,7 +218,7 @@ impl Scope {
     pub(crate) fn set_attempt(&self, deadline: Deadline, attempt: Attempt) -> AttemptGuard {
         CELLS.with(|cells| AttemptGuard {
             deadline: cells.deadline.replace(deadline),
-            attempt: cells.attempt.replace(Some(attempt)),
+            attempt: cells.attempt.replace(attempt),
         })
     }
 
@@ -291,7 +294,7 @@ impl Drop for SentGuard {
 #[derive(Debug)]
 pub(crate) struct AttemptGuard {
     deadline: Deadline,
-    attempt: Option<Attempt>,
+    attempt: Attempt,
 }
 
 impl Drop for AttemptGuard {

@@ -39,7 +39,9 @@ pub struct Traits {
 #[derive(Debug, Clone)]
 pub struct Session {
     started: Instant,
+    /// The caller's deadline, and what the policy allows.
     deadline: Deadline,
+    total: Duration,
     attempts: u32,
     last_delay: Duration,
     counted: bool,
@@ -48,11 +50,13 @@ pub struct Session {
 
 impl Session {
     /// A call that starts at `now` and must end by `deadline`, and within the policy's total time.
+    #[inline]
     #[must_use]
     pub fn new(policy: &Policy, deadline: Deadline, now: Instant) -> Self {
         Self {
             started: now,
-            deadline: Deadline::after(now, policy.total_timeout()).earlier(deadline),
+            deadline,
+            total: policy.total_timeout(),
             attempts: 0,
             last_delay: Duration::ZERO,
             counted: false,
@@ -68,8 +72,8 @@ impl Session {
 
     /// When it must have ended.
     #[must_use]
-    pub const fn deadline(&self) -> Deadline {
-        self.deadline
+    pub fn deadline(&self) -> Deadline {
+        Deadline::after(self.started, self.total).earlier(self.deadline)
     }
 
     /// The attempts whose outcome is known and that reached beyond our own layers.
@@ -93,13 +97,13 @@ impl Session {
     /// of the shortest attempt.
     #[must_use]
     pub fn has_time(&self, now: Instant) -> bool {
-        self.deadline.remaining(now).saturating_add(TIMER_SLACK) >= SHORTEST_ATTEMPT
+        self.deadline().remaining(now).saturating_add(TIMER_SLACK) >= SHORTEST_ATTEMPT
     }
 
     /// An attempt came to `outcome` at `now`; what next?
     ///
     /// `wall` is asked for the wall clock only by a server date that comes without a `Date`.
-    #[inline]
+    #[inline(always)]
     pub fn decide(
         &mut self,
         bounds: Bounds<'_>,
@@ -109,15 +113,18 @@ impl Session {
         wall: impl FnOnce() -> SystemTime,
     ) -> Decision {
         let verdict = bounds.policy.classifier().verdict(outcome);
-        if let Verdict::Ours(fault) = verdict {
-            return Decision::Stop(Stop::because(self.why_ours(fault, now)));
+        if verdict != Verdict::Success {
+            return self.after_failure(bounds, traits, *outcome, verdict, now, wall);
         }
+        self.answered(bounds, now);
+        self.done(bounds)
+    }
+
+    /// An attempt reached beyond our own layers.
+    #[inline]
+    fn answered(&mut self, bounds: Bounds<'_>, now: Instant) {
         self.sent(bounds.budget, now);
         self.attempts = self.attempts.saturating_add(1);
-        if verdict == Verdict::Success {
-            return self.done(bounds);
-        }
-        self.after_failure(bounds, traits, outcome, verdict, now, wall)
     }
 
     #[inline]
@@ -133,11 +140,15 @@ impl Session {
         &mut self,
         bounds: Bounds<'_>,
         traits: Traits,
-        outcome: &Outcome<'_>,
+        outcome: Outcome<'_>,
         verdict: Verdict,
         now: Instant,
         wall: impl FnOnce() -> SystemTime,
     ) -> Decision {
+        if let Verdict::Ours(fault) = verdict {
+            return Decision::Stop(Stop::because(self.why_ours(fault, now)));
+        }
+        self.answered(bounds, now);
         let hint = match outcome {
             Outcome::Response { headers, .. } => Hint::read(headers, bounds.policy.hints(), wall),
             Outcome::Fault(_) => Hint::ABSENT,
@@ -151,7 +162,7 @@ impl Session {
         match why {
             None if verdict.earns() => self.done(bounds),
             None => Decision::Stop(stop(StopReason::NotRetryable, hint, now)),
-            Some(why) => match self.try_again(bounds, traits, outcome, why, hint, now) {
+            Some(why) => match self.try_again(bounds, traits, &outcome, why, hint, now) {
                 Ok(retry) => Decision::Retry(retry),
                 Err(reason) => Decision::Stop(stop(reason, hint, now)),
             },
@@ -160,7 +171,7 @@ impl Session {
 
     fn why_ours(&self, fault: Fault, now: Instant) -> StopReason {
         match fault {
-            Fault::Cancelled if self.deadline.remaining(now).is_zero() => StopReason::Deadline,
+            Fault::Cancelled if self.deadline().remaining(now).is_zero() => StopReason::Deadline,
             Fault::Cancelled => StopReason::Cancelled,
             _ => StopReason::Refused,
         }
@@ -189,11 +200,11 @@ impl Session {
         if !traits.replayable {
             return Err(StopReason::BodyNotReplayable);
         }
+        let left = self.deadline().remaining(now);
         let stream = self.stream.get_or_insert_with(|| bounds.streams.next());
         let wish = hint.pushback().map(Pushback::delay);
         let backoff = bounds.policy.backoff();
         let (mut after, source) = backoff.delay(self.attempts, self.last_delay, wish, stream);
-        let left = self.deadline.remaining(now);
         if let Some(wish) = wish
             && let Some(room) = left.saturating_sub(SHORTEST_ATTEMPT).checked_sub(wish)
             && after > wish.saturating_add(room)

@@ -1,6 +1,5 @@
 //! One call, carried: the session that decides, and the hands that do.
 
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
@@ -28,6 +27,7 @@ use crate::report::{Report, TriedResult};
 use crate::{clock, observe};
 
 /// The state of a call, but for what is pinned; it lives in a [pool](super::pool).
+#[derive(Debug)]
 pub(super) struct Call {
     session: Session,
     traits: Traits,
@@ -46,6 +46,7 @@ pub(super) struct Call {
 }
 
 /// What there is to tell of a call whose first attempt failed.
+#[derive(Debug)]
 struct Past {
     report: Report,
     /// When the pause before the present attempt began, and how long it was.
@@ -55,21 +56,16 @@ struct Past {
 
 impl Call {
     /// Begins a call.
-    #[inline]
-    pub(super) fn begin(
-        &mut self,
-        terms: &Terms,
-        session: Session,
-        deadline: Deadline,
-        head: &Parts,
-    ) {
+    #[inline(always)]
+    pub(super) fn begin(&mut self, terms: &Terms, deadline: Deadline, now: Instant, head: &Parts) {
         self.deadline = deadline;
-        self.session = session;
+        self.session = Session::new(&terms.policy, deadline, now);
 
         let target = self.kept.keep_uri(head);
         let around = Attempt::current();
-        let marked = head.extensions.get::<Attempt>().copied();
-        let above = [around, marked].into_iter().flatten().find(|it| it.has_target(target));
+        let marked = || head.extensions.get::<Attempt>().copied();
+        let same = |attempt: &Attempt| attempt.has_target(target);
+        let above = around.filter(same).or_else(|| marked().filter(same));
         // A call that a layer below another retry makes of its own (a token fetch): what becomes of
         // it is not the other's affair.
         self.apart = around.is_some() && above.is_none();
@@ -109,9 +105,9 @@ impl Call {
     }
 
     /// A call that has not begun.
-    pub(super) fn new(session: Session) -> Self {
+    pub(super) fn new(terms: &Terms, deadline: Deadline, now: Instant) -> Self {
         Self {
-            session,
+            session: Session::new(&terms.policy, deadline, now),
             traits: Traits { safety: Safety::IfRefused, replayable: false, nested: false },
             kept: Kept::new(),
             deadline: Deadline::NEVER,
@@ -140,8 +136,8 @@ impl Call {
     /// Tells the layers below of an attempt that is about to be sent, until the guard goes;
     /// [`note_sent`](Self::note_sent) hears of what became of it.
     #[inline]
-    pub(super) fn hand_on(&self, scope: &Scope) -> AttemptGuard {
-        scope.set_sent(Some(scope.now()));
+    pub(super) fn hand_on(&self, scope: &Scope, now: Instant) -> AttemptGuard {
+        scope.set_sent(Some(now));
         scope.set_attempt(self.deadline, self.attempt)
     }
 
@@ -156,17 +152,18 @@ impl Call {
         S: Service<Request<ReplayBody<B>>>,
         B: Body,
     {
+        let now = scope.now();
         if let Some(past) = &mut self.past {
-            past.waited = scope.now().saturating_duration_since(past.paused);
+            past.waited = now.saturating_duration_since(past.paused);
         }
         self.grant = grant;
-        let _attempt = self.hand_on(scope);
+        let _attempt = self.hand_on(scope, now);
         let attempt = service.call(request);
         self.note_sent(terms, scope);
         attempt
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn poll_attempt(&mut self, terms: &Terms, scope: &Scope, poll: impl FnOnce()) {
         let _attempt = scope.set_attempt(self.deadline, self.attempt);
         if self.sent {
@@ -194,7 +191,7 @@ impl Call {
         pause.poll(cx, scope.now(), &self.session, || shared.fresh())
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn decide(
         &mut self,
         terms: &Terms,
@@ -202,15 +199,21 @@ impl Call {
         outcome: &Outcome<'_>,
         wall: impl FnOnce() -> SystemTime,
     ) -> Decision {
-        let ours = matches!(outcome, Outcome::Fault(Fault::Local | Fault::Cancelled));
-        match self.grant.take() {
-            // Refused on its way: the token goes back.
-            Some(grant) if ours => drop(grant),
-            Some(grant) => grant.sent(),
-            None => {}
+        if self.grant.is_some() {
+            self.settle(outcome);
         }
         let bounds = terms.bounds(self.traits.nested);
         self.session.decide(bounds, self.traits, outcome, scope.now(), wall)
+    }
+
+    /// The present attempt is over, and was not known to have been sent.
+    #[cold]
+    fn settle(&mut self, outcome: &Outcome<'_>) {
+        match (self.grant.take(), outcome) {
+            // Refused on its way: the token goes back.
+            (_, Outcome::Fault(Fault::Local | Fault::Cancelled)) => {}
+            (grant, _) => grant.into_iter().for_each(Grant::sent),
+        }
     }
 
     /// The end of a call that succeeded.
@@ -354,8 +357,8 @@ impl Call {
         if let Some(at) = scope.sent() {
             self.sent = true;
             self.session.sent(terms.bounds(self.traits.nested).budget, at);
-            if let Some(grant) = self.grant.take() {
-                grant.sent();
+            if self.grant.is_some() {
+                self.grant.take().into_iter().for_each(Grant::sent);
             }
         }
     }
@@ -386,15 +389,5 @@ impl Call {
 
     fn elapsed(&self, scope: &Scope) -> Duration {
         scope.now().saturating_duration_since(self.session.started())
-    }
-}
-
-impl fmt::Debug for Call {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Call")
-            .field("session", &self.session)
-            .field("traits", &self.traits)
-            .field("sent", &self.sent)
-            .finish_non_exhaustive()
     }
 }

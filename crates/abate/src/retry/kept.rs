@@ -6,7 +6,7 @@
 //! repeat builds a request out of it.
 
 use std::fmt;
-use std::hash::Hasher;
+use std::hash::{Hash, Hasher};
 
 use bytes::Bytes;
 use http::header::HOST;
@@ -26,7 +26,8 @@ const COPIED: usize = 4 * 1024;
 /// What a new buffer has room for: the head of a usual request, and some body.
 const USUAL: usize = 1024;
 
-/// A request that can be sent again, in memory that is used again.
+/// A request that can be sent again, in memory that is used again. Nothing is held for others
+/// between two calls, and the method is GET.
 pub(super) struct Kept {
     method: Method,
     version: Version,
@@ -62,34 +63,39 @@ impl Kept {
     /// Lets go of all that belongs to others.
     #[inline]
     pub(super) fn clear(&mut self) {
-        self.method = Method::GET;
+        if self.method != Method::GET {
+            self.method = Method::GET;
+        }
         if !self.extensions.is_empty() {
             self.extensions = Extensions::new();
         }
         self.flat.clear();
-        self.shared = None;
+        if self.shared.is_some() {
+            self.shared = None;
+        }
     }
 
     /// Keeps the URI of a request, and returns what tells whether two requests mean the same thing to
     /// a retry: a hash of method, authority (or `Host`) and path.
-    #[inline]
+    #[inline(always)]
     pub(super) fn keep_uri(&mut self, head: &Parts) -> Target {
+        let path = head.uri.path_and_query().map_or("", PathAndQuery::path);
         self.uri = FlatUri::write(&head.uri, &mut self.flat);
         let mut hasher = FxHasher::default();
-        hasher.write(head.method.as_str().as_bytes());
-        let path = self.uri.authority + head.uri.path().len();
+        head.method.hash(&mut hasher);
+        let path = self.uri.authority + path.len();
         hasher.write(self.flat.get(..path).unwrap_or(&self.flat));
         if self.uri.authority == 0
             && let Some(host) = head.headers.get(HOST)
         {
             hasher.write(host.as_bytes());
         }
-        Target::MIN | hasher.finish()
+        Target::MIN | hasher.finish() as u32
     }
 
     /// Keeps what else is needed of a request whose body is whole, or on a `tape`; false when it can be
     /// sent only once.
-    #[inline]
+    #[inline(always)]
     pub(super) fn keep<B>(
         &mut self,
         head: &Parts,
@@ -111,9 +117,12 @@ impl Kept {
         self.head = self.flat.len();
         match data {
             Some(data) if data.len() <= COPIED => self.flat.extend_from_slice(data),
-            data => self.shared = data.cloned(),
+            Some(data) => self.shared = Some(data.clone()),
+            None => {}
         }
-        self.method = head.method.clone();
+        if head.method != Method::GET {
+            self.method = head.method.clone();
+        }
         self.version = head.version;
         if !head.extensions.is_empty() {
             self.extensions = head.extensions.clone();
@@ -172,7 +181,7 @@ struct FlatUri {
 }
 
 impl FlatUri {
-    #[inline]
+    #[inline(always)]
     fn write(uri: &Uri, flat: &mut Vec<u8>) -> Self {
         let authority = uri.authority().map_or("", Authority::as_str).as_bytes();
         let path = uri.path_and_query().map_or("", PathAndQuery::as_str).as_bytes();

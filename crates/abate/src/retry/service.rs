@@ -3,7 +3,6 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use abate_core::session::Session;
 use abate_core::striped::Striped;
 use bytes::Bytes;
 use http::{Request, Response};
@@ -54,19 +53,21 @@ where
         let terms = &self.shared.terms;
         let (mut head, body) = request.into_parts();
         let deadline = scope.earliest_deadline(&head.extensions);
-        let session = Session::new(&terms.policy, deadline, scope.now());
-        let mut call = Pooled::take(|| Call::new(session.clone()));
-        call.begin(terms, session, deadline, &head);
+        let now = scope.now();
+        let shared = self.shared.hold();
+        let mut call = Pooled::take(|| Call::new(terms, deadline, now));
+        call.begin(terms, deadline, now, &head);
         let repeats = call.may_repeat(terms);
         let body = if repeats { ReplayBody::new(body) } else { ReplayBody::once(body) };
         let tape = body.tape();
         call.keep(&head, &body, tape.as_ref());
         call.mark(terms, &mut head, false);
-        let _sent = scope.keep_sent(call.is_apart());
-        let _attempt = call.hand_on(&scope);
+        let sent = scope.keep_sent(call.is_apart());
+        let told = call.hand_on(&scope, now);
         let attempt = self.inner.call(Request::from_parts(head, body));
         call.note_sent(terms, &scope);
-        ResponseFuture::new(attempt, Pooled::new(call), self.shared.hold(), tape)
+        drop((told, sent));
+        ResponseFuture::new(attempt, Pooled::new(call), shared, tape)
     }
 }
 
