@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -26,7 +27,8 @@ thread_local! {
 /// move; it lives in a box of the thread's pool instead, and only while it runs.
 pub(crate) struct Timer {
     end: Deadline,
-    running: Option<Pin<Box<Running>>>,
+    /// Empty when its own drop is done, so that there is nothing to look for once more.
+    running: ManuallyDrop<Option<Pin<Box<Running>>>>,
 }
 
 #[pin_project]
@@ -38,14 +40,14 @@ struct Running {
 
 impl Timer {
     pub(crate) const fn new(end: Deadline) -> Self {
-        Self { end, running: None }
+        Self { end, running: ManuallyDrop::new(None) }
     }
 
     pub(crate) const fn end(&self) -> Deadline {
         self.end
     }
 
-    pub(crate) const fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
@@ -69,6 +71,7 @@ impl Timer {
         ended
     }
 
+    #[cold]
     fn stop(&mut self) {
         let Some(mut running) = self.running.take() else { return };
         context::will_not_wake();

@@ -47,7 +47,7 @@ where
 {
     type Body = <Wrap as Relay<F>>::Body;
 
-    #[inline]
+    #[inline(always)]
     fn poll_into(self: Pin<&mut Self>, cx: &mut Context<'_>, slot: &mut Slot<Self::Body>) {
         let mut this = self.project();
         if let Some(inner) = this.inner.as_mut().as_pin_mut() {

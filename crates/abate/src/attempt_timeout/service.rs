@@ -40,13 +40,14 @@ where
         self.inner.poll_ready(cx).map_err(Error::from_inner)
     }
 
-    #[inline]
+    #[inline(always)]
     fn call(&mut self, request: Request<B>) -> Self::Future {
         // Looked at only where it has to be: a request that is looked at is moved once more.
-        match context::deadline_above() {
-            Deadline::NEVER => self.call_bare(request),
-            deadline => self.call_until(deadline, request),
-        }
+        let deadline = match context::deadline_above() {
+            Deadline::NEVER => return self.call_bare(request),
+            deadline => deadline,
+        };
+        ResponseFuture::new(self.inner.call(request), self.terms, deadline)
     }
 }
 
@@ -56,18 +57,6 @@ impl<S> AttemptTimeout<S> {
         S: Service<Request<B>>,
     {
         let deadline = context::deadline(&request);
-        self.call_until(deadline, request)
-    }
-
-    #[inline]
-    fn call_until<B>(
-        &mut self,
-        deadline: Deadline,
-        request: Request<B>,
-    ) -> ResponseFuture<S::Future>
-    where
-        S: Service<Request<B>>,
-    {
         ResponseFuture::new(self.inner.call(request), self.terms, deadline)
     }
 }

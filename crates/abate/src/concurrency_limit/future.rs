@@ -110,7 +110,7 @@ where
 {
     type Body = M::Body;
 
-    #[inline]
+    #[inline(always)]
     fn poll_into(self: Pin<&mut Self>, cx: &mut Context<'_>, slot: &mut Slot<M::Body>) {
         let mut this = self.project();
         let mut left = None;

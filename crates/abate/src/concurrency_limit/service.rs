@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use abate_core::deadline::Deadline;
+use abate_core::striped::Stripe;
 use http::{Request, Response};
 use tower_service::Service;
 
@@ -51,7 +52,7 @@ where
         self.inner.poll_ready(cx).map_err(Error::from_inner)
     }
 
-    #[inline]
+    #[inline(always)]
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Some(permits) = self.handle.permits() else {
             return ResponseFuture::running(self.inner.call(request), None, Hold::Head);
@@ -61,25 +62,41 @@ where
                 ResponseFuture::running(self.inner.call(request), Some(permit), self.terms.hold)
             }
             None => {
-                let scope = Scope::call();
-                // Whoever is above learns that it was not sent yet.
-                scope.set_sent(None);
-                let now = scope.now();
-                let own = Deadline::after(now, self.terms.wait);
-                let end = own.earlier(context::deadline(&request));
-                let kind = if end == own { ErrorKind::LimitReached } else { ErrorKind::Deadline };
-                if end.remaining(now).is_zero() {
-                    // Gives back what was reserved for a call that is not made.
-                    self.inner = self.inner.clone();
-                    return ResponseFuture::refused(kind);
-                }
-                // The service that was readied is the one that will be called.
-                let fresh = self.inner.clone();
-                let ready = mem::replace(&mut self.inner, fresh);
-                let turn = Permits::acquire(permits.hold());
-                ResponseFuture::waiting(ready, request, turn, self.terms.hold, end, kind)
+                let permits = permits.hold();
+                self.wait(permits, request)
             }
         }
+    }
+}
+
+impl<S, M> ConcurrencyLimit<S, M> {
+    /// Queues a call, if there is time for it.
+    #[cold]
+    fn wait<B>(
+        &mut self,
+        permits: Stripe<Permits>,
+        request: Request<B>,
+    ) -> ResponseFuture<S, Request<B>, M>
+    where
+        S: Service<Request<B>> + Clone,
+    {
+        let scope = Scope::call();
+        // Whoever is above learns that it was not sent yet.
+        scope.set_sent(None);
+        let now = scope.now();
+        let own = Deadline::after(now, self.terms.wait);
+        let end = own.earlier(context::deadline(&request));
+        let kind = if end == own { ErrorKind::LimitReached } else { ErrorKind::Deadline };
+        if end.remaining(now).is_zero() {
+            // Gives back what was reserved for a call that is not made.
+            self.inner = self.inner.clone();
+            return ResponseFuture::refused(kind);
+        }
+        // The service that was readied is the one that will be called.
+        let fresh = self.inner.clone();
+        let ready = mem::replace(&mut self.inner, fresh);
+        let turn = Permits::acquire(permits);
+        ResponseFuture::waiting(ready, request, turn, self.terms.hold, end, kind)
     }
 }
 

@@ -39,7 +39,7 @@ impl<F, M> ResponseFuture<F, M> {
 impl<F, M: Relay<F>> Answer for ResponseFuture<F, M> {
     type Body = M::Body;
 
-    #[inline]
+    #[inline(always)]
     fn poll_into(self: Pin<&mut Self>, cx: &mut Context<'_>, slot: &mut Slot<M::Body>) {
         let this = self.project();
         M::poll_into(this.inner, cx, slot);

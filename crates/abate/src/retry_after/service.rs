@@ -39,7 +39,7 @@ where
         self.inner.poll_ready(cx).map_err(Error::from_inner)
     }
 
-    #[inline]
+    #[inline(always)]
     fn call(&mut self, request: Request<B>) -> Self::Future {
         ResponseFuture::new(self.inner.call(request), self.sources.clone())
     }
