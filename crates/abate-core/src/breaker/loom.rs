@@ -65,7 +65,7 @@ impl Rig {
     }
 
     fn end(&self, ticket: Ticket, health: Health) -> Option<Transition> {
-        match self.machine.succeed(ticket, health, self.now, self.now) {
+        match self.machine.succeed(ticket.generation, health, self.now, self.now) {
             Ok(_) => None,
             Err(at) => self.machine.record(ticket, health, self.now, self.now, at).1,
         }
