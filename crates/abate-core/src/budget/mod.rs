@@ -6,8 +6,8 @@
 //! what was earned before an outage is not spent in its first second: a retry needs a token when
 //! it is granted and a slot when it is sent, and slots come at `ratio × calls + floor` per second.
 //!
-//! The path of a call that succeeds is two relaxed adds. Only a call that comes a second or more
-//! after the last one was folded in, and a call that fails, do any arithmetic; nothing locks.
+//! The path of a call that succeeds is two relaxed adds. Only a call that finds the last fold a
+//! second old (one in sixteen looks), and a call that fails, do any arithmetic; nothing locks.
 
 mod grant;
 mod handle;
