@@ -1,5 +1,5 @@
 use super::experiment::Experiment;
-use super::{e01, e02, e03, e04, e05, e06, e07, e08, e09, e10, e11, e12, e14, e15};
+use super::{e01, e02, e03, e04, e05, e06, e07, e08, e09, e10, e11, e12, e14, e15, family};
 
 /// Every experiment, in order.
 pub const EXPERIMENTS: &[Experiment] = &[
@@ -17,4 +17,5 @@ pub const EXPERIMENTS: &[Experiment] = &[
     e12::EXPERIMENT,
     e14::EXPERIMENT,
     e15::EXPERIMENT,
+    family::EXPERIMENT,
 ];

@@ -19,6 +19,7 @@ mod e12;
 mod e14;
 mod e15;
 mod experiment;
+mod family;
 mod line;
 mod parts;
 

@@ -42,10 +42,15 @@ pub(super) fn bucket(on_success: bool) -> Payment {
 
 /// Calls at random, of one process, to the first server.
 pub(super) fn open(per_second: f64, conduct: Conduct) -> Group {
+    one_group(Arrivals::Poisson(Rate::constant(per_second)), conduct)
+}
+
+/// Calls of one process to the first server, which is there in no time.
+pub(super) fn one_group(arrivals: Arrivals, conduct: Conduct) -> Group {
     Group {
         clients: 1,
         clients_per_process: 1,
-        arrivals: Arrivals::Poisson(Rate::constant(per_second)),
+        arrivals,
         conduct,
         server: 0,
         network: Network::INSTANT,
