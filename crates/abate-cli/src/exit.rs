@@ -53,3 +53,27 @@ pub(crate) fn code(result: &Result<Outcome, Failure>) -> ExitCode {
         Err(_) => ExitCode::from(2),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // `ExitCode` can be compared by what it shows only.
+    fn shown(code: ExitCode) -> String {
+        format!("{code:?}")
+    }
+
+    #[test]
+    fn the_shell_is_told_one_of_three() {
+        let output = |kind: io::ErrorKind| Err(Failure::Output(kind.into()));
+        for (result, expected) in [
+            (Ok(Outcome::Fine), 0),
+            (Ok(Outcome::Missed), 1),
+            (Err(Failure::Input("no such file".to_owned())), 2),
+            (output(io::ErrorKind::StorageFull), 2),
+            (output(io::ErrorKind::BrokenPipe), 0),
+        ] {
+            assert_eq!(shown(code(&result)), shown(ExitCode::from(expected)), "{result:?}");
+        }
+    }
+}

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use abate_core::config::Policies;
+use abate_core::config::source::nearest;
+use abate_core::config::{Declared, Policies};
 
 use crate::exit::Failure;
 
@@ -15,6 +16,24 @@ const LARGEST: u64 = 16 << 20;
 pub(crate) fn policies(path: &Path) -> Result<Policies, Failure> {
     Policies::parse(&path.to_string_lossy(), &bytes(path)?)
         .map_err(|problems| Failure::Input(problems.to_string()))
+}
+
+/// What `policies`, of the file at `path`, say for the dependency `name`.
+pub(crate) fn dependency<'a>(
+    path: &Path,
+    policies: &'a Policies,
+    name: &str,
+) -> Result<&'a Declared, Failure> {
+    policies.dependency(name).ok_or_else(|| {
+        let known = || policies.dependencies().map(|(name, _)| name);
+        let meant = match nearest(name, known()) {
+            Some(nearest) => format!("; did you mean `{nearest}`?"),
+            None if known().next().is_none() => "; it has no section for any".to_owned(),
+            None => format!("; it has {}", known().collect::<Vec<_>>().join(", ")),
+        };
+        let file = path.display();
+        Failure::Input(format!("{file}: there is no dependency `{name}` in it{meant}"))
+    })
 }
 
 /// What is in the file at `path`.

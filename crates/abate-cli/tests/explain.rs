@@ -3,9 +3,13 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
 use tempfile::TempDir;
+
+use self::shell::{Ended, abate, ended};
+
+mod shell;
 
 /// A folder with a file in it.
 struct Folder {
@@ -23,28 +27,6 @@ impl Folder {
     fn explain(&self, args: &[&str]) -> io::Result<Ended> {
         explain(self.folder.path(), &[&["p.toml"], args].concat())
     }
-}
-
-/// What the shell sees.
-#[derive(Debug)]
-struct Ended {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-fn abate(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_abate"));
-    command.args(args).current_dir(folder).stdin(Stdio::null());
-    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM"] {
-        command.env_remove(name);
-    }
-    command
-}
-
-fn ended(output: Output) -> Ended {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ended { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
 }
 
 fn explain(folder: &Path, args: &[&str]) -> io::Result<Ended> {

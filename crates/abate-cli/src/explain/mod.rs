@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use abate_core::config::source::nearest;
 use abate_core::config::{Declared, Policies};
 
 use crate::exit::{Failure, Outcome};
@@ -77,17 +76,7 @@ fn chosen<'a>(
     args: &'a Args,
 ) -> Result<Vec<(Option<&'a str>, &'a Declared)>, Failure> {
     if let Some(name) = args.dependency.as_deref() {
-        let Some(declared) = policies.dependency(name) else {
-            let known = || policies.dependencies().map(|(name, _)| name);
-            let meant = match nearest(name, known()) {
-                Some(nearest) => format!("; did you mean `{nearest}`?"),
-                None if known().next().is_none() => "; it has no section for any".to_owned(),
-                None => format!("; it has {}", known().collect::<Vec<_>>().join(", ")),
-            };
-            let file = args.file.display();
-            let problem = format!("{file}: there is no dependency `{name}` in it{meant}");
-            return Err(Failure::Input(problem));
-        };
+        let declared = input::dependency(&args.file, policies, name)?;
         return Ok(vec![(Some(name), declared)]);
     }
     let all: Vec<_> = policies.dependencies().map(|(name, it)| (Some(name), it)).collect();

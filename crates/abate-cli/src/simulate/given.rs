@@ -39,19 +39,16 @@ pub(super) fn candidates(args: &Args, scenario: &Scenario) -> Result<Vec<Candida
     for path in &args.policies {
         let policies = input::policies(path)?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let chosen: Vec<_> = policies
-            .dependencies()
-            .filter(|(name, _)| args.dependency.as_deref().is_none_or(|wanted| wanted == *name))
-            .map(|(name, declared)| Candidate::new(format!("{stem}: {name}"), declared))
-            .collect();
-        match (&args.dependency, chosen.is_empty()) {
-            (Some(name), true) => {
-                let file = path.display();
-                let problem = format!("{file}: there is no dependency `{name}` in it");
-                return Err(Failure::Input(problem));
+        let named = |(name, declared)| Candidate::new(format!("{stem}: {name}"), declared);
+        match args.dependency.as_deref() {
+            Some(name) => {
+                let declared = input::dependency(path, &policies, name)?;
+                candidates.push(named((name, declared)));
             }
-            (None, true) => candidates.push(Candidate::new(stem, policies.defaults())),
-            (_, false) => candidates.extend(chosen),
+            None if policies.dependencies().next().is_none() => {
+                candidates.push(Candidate::new(stem, policies.defaults()));
+            }
+            None => candidates.extend(policies.dependencies().map(named)),
         }
     }
     if candidates.is_empty() {

@@ -66,9 +66,15 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> Result<Outcome, Failure>
     } else {
         page::sum_up(&findings, out)?;
     }
-    let missed = findings.iter().flat_map(|finding| &finding.lines);
-    let missed = missed.filter(|line| line.verdict() == Verdict::Missed).count();
-    Ok(if missed == 0 { Outcome::Fine } else { Outcome::Missed })
+    Ok(outcome(findings.iter().flat_map(|finding| &finding.lines)))
+}
+
+fn outcome<'a>(mut lines: impl Iterator<Item = &'a Line>) -> Outcome {
+    if lines.any(|line| line.verdict() == Verdict::Missed) {
+        Outcome::Missed
+    } else {
+        Outcome::Fine
+    }
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
@@ -87,4 +93,30 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
         return Ok(EXPERIMENTS.iter().collect());
     }
     names.iter().map(find).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abate_sim::verify::Expected;
+
+    fn line(got: f64, expected: Expected) -> Line {
+        Line { what: "retries".to_owned(), got: Some(got), expected, unit: "" }
+    }
+
+    #[test]
+    fn one_missed_figure_among_those_that_hold_is_told_to_the_shell() {
+        let (holds, missed) = (Expected::AtMost(2.0), Expected::AtLeast(2.0));
+        let mut lines = vec![line(1.0, holds), line(1.0, Expected::Reported)];
+        assert_eq!(outcome(lines.iter()), Outcome::Fine);
+        lines.insert(1, line(1.0, missed));
+        assert_eq!(outcome(lines.iter()), Outcome::Missed);
+    }
+
+    #[test]
+    fn what_comes_later_is_no_miss() {
+        let later = Line { got: None, ..line(0.0, Expected::Later("comes with the fleet")) };
+        assert_eq!(outcome([later].iter()), Outcome::Fine);
+        assert_eq!(outcome([].iter()), Outcome::Fine);
+    }
 }

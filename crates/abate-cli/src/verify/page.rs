@@ -8,6 +8,9 @@ use super::Finding;
 use crate::figures;
 use crate::terminal::{ASIDE, ERROR, GOOD, TITLE};
 
+/// Longer names than this, such as that of a storm that breaks a rule, widen no column.
+const WIDEST: usize = 60;
+
 /// The figures of an experiment, a line each.
 pub(super) fn print(finding: &Finding, out: &mut impl Write) -> io::Result<()> {
     let experiment = finding.experiment;
@@ -18,6 +21,7 @@ pub(super) fn print(finding: &Finding, out: &mut impl Write) -> io::Result<()> {
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (first, second, third) = (width(0), width(1), width(2));
     let what = finding.lines.iter().map(|line| line.what.chars().count()).max().unwrap_or(0);
+    let what = what.min(WIDEST);
     for (line, [expected, got, tolerance]) in finding.lines.iter().zip(&rows) {
         let verdict = match line.verdict() {
             Verdict::Holds => format!("{GOOD}holds{GOOD:#}"),
