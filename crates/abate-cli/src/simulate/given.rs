@@ -5,7 +5,7 @@ use std::path::Path;
 use abate_core::config::source::nearest;
 use abate_sim::scenario::{Candidate, Scenario, shipped, shipped_names};
 
-use super::Args;
+use super::args::Args;
 use crate::exit::Failure;
 use crate::input;
 

@@ -1,7 +1,6 @@
 //! `abate simulate`: policies against an outage, before production tries them.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use abate_sim::Crew;
@@ -14,70 +13,11 @@ use crate::exit::{Failure, Outcome};
 use crate::progress::{Progress, Together};
 use crate::terminal;
 
+mod args;
 mod files;
 mod given;
 
-const EXAMPLES: &str = "\
-Examples:
-  abate simulate --list
-  abate simulate metastable
-  abate simulate slow-dependency --policy policies.toml --report storm.html
-  abate simulate outage.toml --policy old.toml --policy new.toml --only --map --report compared.html
-  abate simulate metastable --json | jq '.policies[] | {name, recovery_s}'
-
-Exit codes:
-  0  simulated, whatever became of the policies
-  2  bad input or usage";
-
-/// Tries policies against an outage in virtual time, with the decisions that a client ships.
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
-    /// The scenario: a file (TOML), or the name of one that comes along.
-    #[arg(value_name = "SCENARIO", required_unless_present_any = ["list", "print"])]
-    scenario: Option<PathBuf>,
-
-    /// Tries the policies of this file as well: of each dependency in it, or else its defaults. Can be
-    /// given several times.
-    #[arg(long = "policy", value_name = "POLICIES")]
-    policies: Vec<PathBuf>,
-
-    /// Only this dependency's policies of those files.
-    #[arg(long, value_name = "NAME", requires = "policies")]
-    dependency: Option<String>,
-
-    /// Leaves out the policies that the scenario itself compares.
-    #[arg(long, requires = "policies")]
-    only: bool,
-
-    /// What random numbers start from.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-
-    /// Writes a page with plots, which needs no other file.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-
-    /// Writes a table of counts over time for each policy.
-    #[arg(long, value_name = "FOLDER")]
-    csv: Option<PathBuf>,
-
-    /// Looks as well where the policies recover, over load and length of the trouble; for the page.
-    #[arg(long, requires = "report")]
-    map: bool,
-
-    /// Prints totals as JSON.
-    #[arg(long)]
-    json: bool,
-
-    /// Lists the scenarios that come along.
-    #[arg(long, exclusive = true)]
-    list: bool,
-
-    /// Prints the file of a scenario that comes along, to begin one's own with.
-    #[arg(long, value_name = "NAME", exclusive = true)]
-    print: Option<String>,
-}
+pub(crate) use self::args::Args;
 
 /// Simulates what `args` ask for.
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> Result<Outcome, Failure> {

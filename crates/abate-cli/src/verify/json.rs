@@ -3,7 +3,7 @@
 use abate_sim::verify::{Expected, Line, Verdict};
 use serde_json::{Value, json};
 
-use super::Finding;
+use super::finding::Finding;
 
 /// All findings. What was not measured is null.
 pub(super) fn document(findings: &[Finding]) -> Value {

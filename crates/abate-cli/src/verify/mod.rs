@@ -9,8 +9,11 @@ use abate_sim::verify::{EXPERIMENTS, Experiment, Line, Verdict};
 use crate::exit::{Failure, Outcome};
 use crate::progress::Progress;
 
+mod finding;
 mod json;
 mod page;
+
+use self::finding::Finding;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,12 +37,6 @@ pub(crate) struct Args {
     /// Prints JSON.
     #[arg(long)]
     json: bool,
-}
-
-/// What an experiment came to.
-struct Finding {
-    experiment: &'static Experiment,
-    lines: Vec<Line>,
 }
 
 /// Runs what `args` ask for.

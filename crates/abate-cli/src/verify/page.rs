@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use abate_sim::verify::{Expected, Line, Verdict};
 
-use super::Finding;
+use super::finding::Finding;
 use crate::figures;
 use crate::terminal::{ASIDE, ERROR, GOOD, TITLE};
 

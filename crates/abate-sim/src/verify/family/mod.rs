@@ -25,8 +25,10 @@ use std::time::Duration;
 use abate_core::policy::Policy;
 
 use self::storm::Storm;
+use super::experiment::Experiment;
+use super::line::{Line, Verdict};
 use super::parts::{most, s};
-use super::{Crew, Experiment, Line, Verdict};
+use crate::Crew;
 use crate::model::Conduct;
 use crate::record::{Bin, Run};
 use crate::recovery::{Recovery, WINDOW, recovery};
