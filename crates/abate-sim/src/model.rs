@@ -301,6 +301,12 @@ impl Rate {
 }
 
 impl Model {
+    /// The calls that begin together, at the least.
+    pub(crate) fn at_once(&self) -> usize {
+        let batches = self.groups.iter().filter(|it| matches!(it.arrivals, Arrivals::Batch { .. }));
+        batches.map(|group| group.clients as usize).sum()
+    }
+
     /// The share of calls that may be added as retries at the watched server, where a budget says so.
     pub(crate) fn budget_ratio(&self) -> Option<f64> {
         let mut there = self.groups.iter().filter(|group| group.server == self.watched);

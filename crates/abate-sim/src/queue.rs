@@ -72,8 +72,9 @@ impl Event {
         self.0 as u32 % Self::TAGS
     }
 
+    /// From 1: slot 0 is before all time, so that what happens first is sorted like everything else.
     const fn slot(self) -> u64 {
-        self.at() >> SLOT_BITS
+        (self.at() >> SLOT_BITS) + 1
     }
 
     const fn block(self) -> u64 {
@@ -93,6 +94,8 @@ pub(crate) struct Queue {
     slot: u64,
     /// Its events, the next one last.
     sorted: Vec<Event>,
+    /// How many of these [`soon`](Self::soon) has told of.
+    told: usize,
     /// Those that were added to it since it was sorted.
     added: BinaryHeap<Reverse<Event>>,
     /// The later slots of its block.
@@ -105,12 +108,13 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// The most that [`soon`](Self::soon) tells of.
-    pub(crate) const SOON: usize = 64;
+    const SOON: usize = 64;
 
     pub(crate) fn new() -> Self {
         Self {
             slot: 0,
             sorted: Vec::new(),
+            told: 0,
             added: BinaryHeap::new(),
             slots: Wheel::new(),
             blocks: Wheel::new(),
@@ -140,16 +144,24 @@ impl Queue {
             let added = self.added.peek().map(|Reverse(event)| *event);
             match (self.sorted.last(), added) {
                 (Some(sorted), Some(added)) if added < *sorted => return self.pop_added(),
-                (Some(_), _) => return self.sorted.pop(),
+                (Some(_), _) => {
+                    self.told = self.told.saturating_sub(1);
+                    return self.sorted.pop();
+                }
                 (None, Some(_)) => return self.pop_added(),
                 (None, None) => self.advance()?,
             }
         }
     }
 
-    /// Some of the events that will come soon.
-    pub(crate) fn soon(&self) -> &[Event] {
-        &self.sorted[self.sorted.len().saturating_sub(Self::SOON)..]
+    /// The next events of the slot that were not told of yet, once all that were have come.
+    #[inline]
+    pub(crate) fn soon(&mut self) -> &[Event] {
+        if self.told > 0 || self.sorted.is_empty() {
+            return &[];
+        }
+        self.told = self.sorted.len().min(Self::SOON);
+        &self.sorted[self.sorted.len() - self.told..]
     }
 
     fn pop_added(&mut self) -> Option<Event> {
@@ -165,6 +177,7 @@ impl Queue {
         self.slot = slot;
         self.slots.give_room(std::mem::replace(&mut self.sorted, events));
         self.sorted.sort_unstable_by(|a, b| b.cmp(a));
+        self.told = 0;
         Some(())
     }
 

@@ -24,9 +24,9 @@ const TIMEOUT: Duration = s(1);
 const PER_SECOND: f64 = 280.0;
 const BEGINS: Duration = s(60);
 const ENDS: Duration = s(70);
-/// What has not recovered five minutes after the outage is taken never to; with little to spare it takes
+/// What has not recovered four minutes after the outage is taken never to; with little to spare it takes
 /// longer.
-const LENGTH: Duration = s(370);
+const LENGTH: Duration = s(310);
 const LONG: Duration = s(670);
 const UNIT: &str = "s";
 

@@ -25,7 +25,6 @@ pub(super) struct Call {
     pub(super) attempt: u32,
     /// What its present timer is told by; those with others are over.
     pub(super) tag: u32,
-    pub(super) began: u64,
     pub(super) sent: u64,
     /// Where what it holds is, if it holds anything.
     pub(super) held: Option<u32>,
@@ -78,6 +77,11 @@ pub(super) struct Calls {
 }
 
 impl Calls {
+    /// With room for so many at once, which are then never moved.
+    pub(super) fn with_room(calls: usize) -> Self {
+        Self { calls: VecDeque::with_capacity(calls), ..Self::default() }
+    }
+
     /// The number of the next call.
     pub(super) fn next(&self) -> u32 {
         self.first.wrapping_add(u32::try_from(self.calls.len()).unwrap_or(u32::MAX))
@@ -98,7 +102,7 @@ impl Calls {
     pub(super) fn touch(&mut self, numbers: impl Iterator<Item = u32>) {
         let calls = numbers.filter_map(|number| {
             let call = self.calls.get(number.wrapping_sub(self.first) as usize)?;
-            Some(u64::from(call.tag) ^ call.began ^ u64::from(call.session.attempts()))
+            Some(u64::from(call.tag) ^ call.sent ^ u64::from(call.session.attempts()))
         });
         std::hint::black_box(calls.fold(0, |all, call| all ^ call));
     }

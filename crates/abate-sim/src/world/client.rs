@@ -36,7 +36,6 @@ impl World<'_> {
             process,
             attempt: 0,
             tag: 0,
-            began: self.now,
             sent: 0,
             held: None,
             parent,
@@ -295,8 +294,9 @@ impl World<'_> {
         let Some(call) = self.calls.get(number) else { return };
         call.state = State::Ended;
         call.tag += 1;
-        let (attempt, began, parent) = (call.attempt, call.began, call.parent);
-        let (group, client) = (usize::from(call.group), call.client);
+        let (attempt, parent) = (call.attempt, call.parent);
+        let (group, client, began) = (usize::from(call.group), call.client, call.session.started());
+        let began = self.moment(began);
         if self.model.groups[group].counts {
             self.tally.ended(ending, attempt, self.now - began);
         }

@@ -6,7 +6,7 @@ use super::dependency::Dependency;
 use super::state::World;
 use crate::law::nanos;
 use crate::model::Model;
-use crate::queue::{Event, Kind, Queue};
+use crate::queue::{Event, Kind};
 use crate::record::{self, Run};
 use crate::trace::Happening;
 
@@ -82,10 +82,8 @@ impl World<'_> {
                 self.end_bin();
             }
             self.events += 1;
-            if self.events.is_multiple_of(Queue::SOON as u64) {
-                self.calls.touch(self.queue.soon().iter().map(|event| event.id()));
-            }
             self.handle(event);
+            self.calls.touch(self.queue.soon().iter().map(|event| event.id()));
         }
         // A world in which nothing is left to happen ends before its time.
         let rests = self.now < self.end && self.queue.pop().is_none();

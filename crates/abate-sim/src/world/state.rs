@@ -64,7 +64,7 @@ impl<'a> World<'a> {
             tick: 1,
             events: 0,
             queue: Queue::new(),
-            calls: Calls::default(),
+            calls: Calls::with_room(model.at_once()),
             sources,
             processes,
             servers: model.servers.iter().map(Dependency::new).collect(),
