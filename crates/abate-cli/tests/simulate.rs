@@ -234,7 +234,7 @@ fn what_cannot_be_simulated_is_refused() {
     refused(&["storm.toml", "--seed", "x"], "invalid value 'x' for '--seed <N>'");
     refused(&["storm.toml", "--only"], "--policy <POLICIES>");
     refused(&["storm.toml", "--map"], "--report <FILE>");
-    refused(&["storm.toml", "--repor", "r.html"], "'--report'");
+    refused(&["storm.toml", "--reports", "r.html"], "'--report'");
     refused(
         &["storm.toml", "--policy", "new.toml", "--dependency", "order"],
         "error: new.toml: there is no dependency `order` in it; did you mean `orders`?\n",
