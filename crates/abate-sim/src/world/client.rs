@@ -26,7 +26,7 @@ impl World<'_> {
         let process = self.process_of(group, client);
         let conduct = &self.model.groups[group].conduct;
         self.calls.push(Call {
-            session: Session::new(&conduct.policy, Deadline::NEVER, self.instant()),
+            session: Session::new(&conduct.policy, Deadline::NEVER, self.instant),
             state: State::Turn,
             limited: false,
             place: Place::Elsewhere,
@@ -49,7 +49,7 @@ impl World<'_> {
 
     /// An attempt, from the breaker down.
     fn attempt(&mut self, number: u32, grant: Option<Grant>) {
-        let now = self.instant();
+        let now = self.instant;
         let Some(call) = self.calls.get(number) else { return };
         let process = &mut self.processes[call.process as usize];
         let Ok(leave) = process.guard.admit(self.now, now) else {
@@ -65,7 +65,7 @@ impl World<'_> {
 
     /// Whether a call need not wait for its turn under the limit; if it must, it does now.
     fn takes_place(&mut self, number: u32) -> bool {
-        let now = self.instant();
+        let now = self.instant;
         let Some(call) = self.calls.get(number) else { return false };
         let Some(limit) = &mut self.processes[call.process as usize].limit else { return true };
         call.limited = limit.try_acquire();
@@ -89,7 +89,7 @@ impl World<'_> {
     }
 
     fn send(&mut self, number: u32) {
-        let now = self.instant();
+        let now = self.instant;
         let Some(call) = self.calls.get(number) else { return };
         let conduct = &self.model.groups[usize::from(call.group)].conduct;
         let process = &mut self.processes[call.process as usize];
@@ -162,7 +162,7 @@ impl World<'_> {
 
     /// An attempt that was sent has come to an answer, or had none in time.
     fn came_to(&mut self, number: u32, status: Option<u16>) {
-        let now = self.instant();
+        let now = self.instant;
         let leave = self.calls.release(number).leave;
         let Some(call) = self.calls.get(number) else { return };
         let server = self.model.groups[usize::from(call.group)].server;
@@ -214,14 +214,14 @@ impl World<'_> {
     }
 
     fn pause(&mut self, number: u32, retry: Retry) {
-        let at = self.moment(retry.at);
+        let at = self.now.saturating_add(nanos(retry.after));
         self.calls.hold(number, Held { leave: None, grant: retry.grant });
         self.wait(number, State::Pausing, at);
     }
 
     /// The wait before a retry is over: its slot comes next.
     fn take_slot(&mut self, number: u32) {
-        let now = self.instant();
+        let now = self.instant;
         let Held { grant, .. } = self.calls.release(number);
         let Some(call) = self.calls.get(number) else { return };
         let left = call.session.deadline().remaining(now);
@@ -246,7 +246,7 @@ impl World<'_> {
     }
 
     fn repeat_with(&mut self, number: u32, grant: Option<Grant>) {
-        let now = self.instant();
+        let now = self.instant;
         let Some(call) = self.calls.get(number) else { return };
         if call.session.has_time(now) {
             self.attempt(number, grant);
@@ -274,7 +274,7 @@ impl World<'_> {
 
     /// The deadline ends a call whose attempt is under way.
     fn cut(&mut self, number: u32) {
-        let now = self.instant();
+        let now = self.instant;
         let Held { leave, grant } = self.calls.release(number);
         drop(grant);
         let Some(call) = self.calls.get(number) else { return };
@@ -333,7 +333,7 @@ impl World<'_> {
 
     /// A call does not wait any longer for its turn.
     fn leave(&mut self, number: u32) {
-        let now = self.instant();
+        let now = self.instant;
         let Some(call) = self.calls.get(number) else { return };
         let conduct = &self.model.groups[usize::from(call.group)].conduct;
         if conduct.deadline && call.session.deadline().has_passed(now) {

@@ -77,7 +77,7 @@ impl World<'_> {
             if event.at() >= self.end {
                 break;
             }
-            self.now = event.at();
+            self.go_to(event.at());
             while self.tally.is_over(self.now) {
                 self.end_bin();
             }

@@ -22,6 +22,8 @@ pub(super) struct World<'a> {
     /// The moment at which virtual time is 0.
     pub(super) base: Instant,
     pub(super) now: u64,
+    /// The same for the decisions.
+    pub(super) instant: Instant,
     pub(super) end: u64,
     /// What the ends of waits are rounded up to.
     pub(super) tick: u64,
@@ -60,6 +62,7 @@ impl<'a> World<'a> {
             seed: Seed::new(seed),
             base,
             now: 0,
+            instant: base,
             end: nanos(model.length),
             tick: 1,
             events: 0,
@@ -84,10 +87,11 @@ impl<'a> World<'a> {
         self.queue.push(Event::new(at, kind, id, tag));
     }
 
-    /// The present moment, for the decisions.
+    /// Goes on to the moment `now`.
     #[inline]
-    pub(super) fn instant(&self) -> Instant {
-        self.base + Duration::from_nanos(self.now)
+    pub(super) fn go_to(&mut self, now: u64) {
+        self.now = now;
+        self.instant = self.base + Duration::from_nanos(now);
     }
 
     /// A moment of theirs in virtual time.
