@@ -74,10 +74,10 @@ impl Permits {
                 self.queue.add_permits(1);
             }
         }
-        self.queue_spare();
         let fewer = before.saturating_sub(max);
         // Relaxed: a count.
         self.debt.fetch_add(fewer, Relaxed);
+        self.queue_spare();
         // What is free now, or has come back meanwhile, pays at once.
         while self.debt.load(Relaxed) > 0 && self.queue.forget_permits(1) == 1 {
             if !self.pay_debt() {

@@ -14,7 +14,7 @@ use abate_core::policy::Policy;
 
 use super::experiment::Experiment;
 use super::line::Line;
-use super::parts::{bucket, built, mean, model, ms, open, plain, s};
+use super::parts::{bucket, built, limited, mean, model, ms, open, plain, s};
 use crate::Crew;
 use crate::law::Law;
 use crate::model::{Arrivals, Conduct, Model, Network, Rate, Server};
@@ -69,19 +69,8 @@ fn cases() -> [(&'static str, Conduct, f64); 6] {
         ("three tries, jitter", plain(3, Some(TIMEOUT), jitter), 0.0),
         ("a tenth of calls", paid(bucket(false)), 24.5),
         ("a tenth of successes", paid(bucket(true)), 34.4),
-        ("limit 120", limited(120), 43.2),
+        ("limit 120", limited(3, TIMEOUT, 120), 43.2),
     ]
-}
-
-fn limited(limit: usize) -> Conduct {
-    let builder = Policy::builder()
-        .with_attempts(3)
-        .with_backoff(Backoff::NONE)
-        .with_total_timeout(Duration::MAX)
-        .with_attempt_timeout(TIMEOUT)
-        .with_concurrency(limit)
-        .with_concurrency_wait(Duration::ZERO);
-    Conduct::plain(built(builder))
 }
 
 fn ramp() -> Rate {

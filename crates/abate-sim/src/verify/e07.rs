@@ -11,7 +11,7 @@ use abate_core::policy::Policy;
 
 use super::experiment::Experiment;
 use super::line::Line;
-use super::parts::{bucket, built, mean, model, most, ms, open, plain, recovered, s};
+use super::parts::{bucket, built, limited, mean, model, most, ms, open, plain, recovered, s};
 use crate::Crew;
 use crate::law::Law;
 use crate::model::{Conduct, Fault, Guarding, Payment, Server, Trouble};
@@ -49,7 +49,7 @@ fn run(crew: &Crew<'_>) -> Vec<Line> {
         recovers(crew, "a tenth of successes", &paid(bucket(true)), 125.0),
     ];
     for (limit, seconds) in [(250, 43.0), (100, 5.0), (60, 2.0)] {
-        lines.push(recovers(crew, &format!("limit {limit}"), &limited(limit), seconds));
+        lines.push(recovers(crew, &format!("limit {limit}"), &limited(4, TIMEOUT, limit), seconds));
     }
     let one = plain(2, Some(TIMEOUT), Backoff::NONE);
     for (sleep, seconds) in [(5, 2.0), (30, 21.0)] {
@@ -79,24 +79,13 @@ fn ours(crew: &Crew<'_>) -> Vec<Line> {
     }
     let hundred = times(crew, &stack, 100, PER_SECOND).into_iter().collect::<Option<Vec<_>>>();
     lines.push(Line::reported("ours, 100 processes: mean", hundred.map(mean)).in_units(UNIT));
-    let mut limit = limited(60);
+    let mut limit = limited(4, TIMEOUT, 60);
     limit.payment = Payment::Budget;
     let alone = times(crew, &limit, 1, PER_SECOND).into_iter().collect::<Option<Vec<_>>>();
     lines.push(
         Line::at_most("ours, limit 60 and no breaker: mean", alone.map(mean), 3.0).in_units(UNIT),
     );
     lines
-}
-
-fn limited(limit: usize) -> Conduct {
-    let builder = Policy::builder()
-        .with_attempts(4)
-        .with_backoff(Backoff::NONE)
-        .with_total_timeout(Duration::MAX)
-        .with_attempt_timeout(TIMEOUT)
-        .with_concurrency(limit)
-        .with_concurrency_wait(Duration::ZERO);
-    Conduct::plain(built(builder))
 }
 
 fn recovers(crew: &Crew<'_>, name: &str, conduct: &Conduct, seconds: f64) -> Line {

@@ -1,5 +1,3 @@
-use std::fmt;
-
 /// One figure: what it should be, and what it was.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
@@ -101,19 +99,6 @@ impl Line {
             (_, None) => false,
         };
         if holds { Verdict::Holds } else { Verdict::Missed }
-    }
-}
-
-impl fmt::Display for Expected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Near { value, tolerance } => write!(f, "{value} ± {tolerance:.3}"),
-            Self::AtMost(most) => write!(f, "≤ {most}"),
-            Self::AtLeast(least) => write!(f, "≥ {least}"),
-            Self::Never => f.write_str("never"),
-            Self::Reported => f.write_str("reported"),
-            Self::Later(why) => write!(f, "later: {why}"),
-        }
     }
 }
 

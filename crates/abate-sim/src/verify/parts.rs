@@ -34,6 +34,18 @@ pub(super) fn plain(attempts: u32, timeout: Option<Duration>, backoff: Backoff) 
     Conduct { attempt_timeout: timeout.is_some(), ..Conduct::plain(built(builder)) }
 }
 
+/// The same without waits, and with a limit that refuses at once what is above it.
+pub(super) fn limited(attempts: u32, timeout: Duration, limit: usize) -> Conduct {
+    let builder = Policy::builder()
+        .with_attempts(attempts)
+        .with_backoff(Backoff::NONE)
+        .with_total_timeout(Duration::MAX)
+        .with_attempt_timeout(timeout)
+        .with_concurrency(limit)
+        .with_concurrency_wait(Duration::ZERO);
+    Conduct::plain(built(builder))
+}
+
 /// A bucket of five tokens that a tenth of every call, or of every success, fills.
 pub(super) fn bucket(on_success: bool) -> Payment {
     let ratio = Ratio::from_percent(10).unwrap_or(Ratio::ZERO);
