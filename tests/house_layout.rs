@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// abate-core from the top down: a module imports only from rungs above its own.
 const LADDER: [&[&str]; 9] = [
-    &["ratio", "rng", "deadline", "striped", "sync"],
+    &["ratio", "rng", "deadline", "decay", "striped", "sync"],
     &["outcome", "spare"],
     &["retry_after", "safety"],
     &["classify"],

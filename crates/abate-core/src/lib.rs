@@ -8,11 +8,12 @@
 //!
 //! | rung | modules | the question it answers |
 //! |---|---|---|
-//! | 0 | [`ratio`], [`rng`], [`deadline`], [`striped`], `sync` | how much, which number, how long; held by many threads; std's atomics or loom's |
+//! | 0 | [`ratio`], [`rng`], [`deadline`], [`decay`], [`striped`], `sync` | how much, which number, how long, how fast it fades; held by many threads; std's atomics or loom's |
 //! | 1 | [`outcome`], [`spare`] | what happened? is one free? |
 //! | 2 | [`retry_after`], [`safety`] | what did the server ask for? may it be repeated? |
 //! | 3 | [`classify`] | is that a success, a failure, or neither? |
 //! | 4 | [`backoff`], [`budget`], [`breaker`], [`cooldown`], [`grpc`] | when? may we spend one more? may we call at all, and now? what does gRPC mean? |
+//! | 5 | [`fleet`] | may all of us spend one more? |
 //! | 6 | [`policy`] | the rules and limits, declared once |
 //! | 7 | [`session`] | one call's life, and the only place where all of the above meet |
 //! | 8 | `config` (feature `serde`) | what does the file say? |
@@ -23,6 +24,7 @@
 pub mod ratio;
 
 pub mod deadline;
+pub mod decay;
 pub mod rng;
 pub mod striped;
 mod sync;
@@ -40,6 +42,8 @@ pub mod breaker;
 pub mod budget;
 pub mod cooldown;
 pub mod grpc;
+
+pub mod fleet;
 
 pub mod policy;
 

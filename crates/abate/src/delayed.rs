@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use abate_core::deadline::Deadline;
 use pin_project::pin_project;
@@ -77,6 +77,22 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.poll_asking(cx, |_| Ok(Duration::ZERO))
+    }
+}
+
+impl<S, R> Delayed<S, R>
+where
+    S: Service<R>,
+    S::Error: Into<BoxError> + 'static,
+{
+    /// Whenever the moment has come, asks how much longer it is to be held.
+    #[inline]
+    pub(crate) fn poll_asking(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut ask: impl FnMut(Instant) -> Result<Duration, Error>,
+    ) -> Poll<Result<S::Response, Error>> {
         let mut this = self.project();
         loop {
             let called = match this.state.as_mut().project() {
@@ -86,9 +102,13 @@ where
                 }
                 StateProj::Held(held) => {
                     let held = held.as_mut().project();
-                    if !*held.over {
+                    while !*held.over {
                         ready!(held.until.poll(cx));
-                        *held.over = true;
+                        let now = Scope::poll().now();
+                        match ask(now)? {
+                            Duration::ZERO => *held.over = true,
+                            wait => held.until.reset(Deadline::after(now, wait)),
+                        }
                     }
                     ready!(held.service.poll_ready(cx)).map_err(Error::from_inner)?;
                     let Some(request) = held.request.take() else { return Poll::Pending };

@@ -4,9 +4,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::desk::Desk;
 use super::grant::Grant;
 use super::ledger::Ledger;
-use super::rules::{Denied, Rules};
+use super::rules::{Denied, Rules, TAU};
 use crate::classify::Transient;
 
 /// A retry budget; clones share it.
@@ -37,7 +38,20 @@ impl Budget {
     /// A budget that begins at `now`.
     #[must_use]
     pub fn new(rules: Rules, now: Instant) -> Self {
-        Self { ledger: Arc::new(Ledger::new(rules, now)) }
+        Self { ledger: Arc::new(Ledger::new(rules, None, now)) }
+    }
+
+    /// One process's part in a budget of many: it has no floor and no start of its own, and what it
+    /// cannot pay for by itself it asks of the others, at a desk that `fleet` serves.
+    pub(crate) fn with_desk(rules: Rules, interval: Duration, now: Instant) -> (Self, Arc<Desk>) {
+        let rules = Rules { floor: 0.0, start: 0.0, ..rules };
+        let desk = Arc::new(Desk::new(interval, TAU));
+        let ledger = Ledger::new(rules, Some(Arc::clone(&desk)), now);
+        (Self { ledger: Arc::new(ledger) }, desk)
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// Counts a call, once, when its first attempt is sent at `now`.

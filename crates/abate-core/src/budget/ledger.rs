@@ -3,17 +3,17 @@
 //! Orderings are relaxed throughout: every word stands for itself, none publishes another, and
 //! what two threads fold or take at once is settled by the compare-exchange on the word concerned.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::rules::{Denied, Earn, LONGEST_SLOT_WAIT, RATE_TAU, Rules, SHORTEST_ATTEMPT, TAU};
+use super::desk::Desk;
+use super::rules::{Denied, Earn, LONGEST_SLOT_WAIT, ONE, RATE_TAU, Rules, SHORTEST_ATTEMPT, TAU};
 use crate::classify::Transient;
 use crate::deadline::nanos_since;
+use crate::decay::fade;
 use crate::striped::{Padded, STRIPES, stripe};
 use crate::sync::{AtomicU32, AtomicU64};
-
-/// Tokens and slots are kept in billionths, so that `ratio × successes` is exact.
-const ONE: u64 = 1_000_000_000;
 
 /// A call in the upper half of the counts, a success in the lower.
 const CALL: u64 = 1 << 32;
@@ -27,7 +27,7 @@ const CALL_FOLDS_AFTER: u64 = 1_000_000_000;
 const CALLS_A_LOOK: u64 = 16;
 
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     rules: Rules,
     base: Instant,
     /// Calls and successes since the last fold, for threads apart.
@@ -42,10 +42,12 @@ pub(super) struct Ledger {
     level: AtomicU64,
     /// Granted retries that will ask for their slot within a second.
     pending: AtomicU32,
+    /// Where the fleet is asked, if there is one.
+    desk: Option<Arc<Desk>>,
 }
 
 impl Ledger {
-    pub(super) fn new(rules: Rules, now: Instant) -> Self {
+    pub(super) fn new(rules: Rules, desk: Option<Arc<Desk>>, now: Instant) -> Self {
         Self {
             rules,
             base: now,
@@ -55,7 +57,12 @@ impl Ledger {
             rate: AtomicU64::new(0.0_f64.to_bits()),
             level: AtomicU64::new(0),
             pending: AtomicU32::new(0),
+            desk,
         }
+    }
+
+    pub(crate) fn desk(&self) -> Option<&Desk> {
+        self.desk.as_deref()
     }
 
     #[inline]
@@ -85,7 +92,7 @@ impl Ledger {
     }
 
     /// Brings tokens, rate and level up to `now`.
-    pub(super) fn fold(&self, now: Instant) {
+    pub(crate) fn fold(&self, now: Instant) {
         self.fold_at(self.since_base(now));
     }
 
@@ -112,9 +119,8 @@ impl Ledger {
         let earned = earning * u64::from(self.rules.ratio.parts_per_billion());
         let dt = Duration::from_nanos(now - last);
 
-        let (kept, share) = fade(dt, TAU);
-        let minted =
-            earned as f64 * share + self.rules.floor * dt.as_secs_f64() * share * ONE as f64;
+        let (kept, share) = fade_over(dt, TAU);
+        let minted = earned as f64 * share + self.floor() * dt.as_secs_f64() * share * ONE as f64;
         update(&self.tokens, |tokens| {
             if dt.is_zero() {
                 tokens.saturating_add(earned)
@@ -123,7 +129,7 @@ impl Ledger {
             }
         });
 
-        let (kept, share) = fade(dt, RATE_TAU);
+        let (kept, share) = fade_over(dt, RATE_TAU);
         update(&self.rate, |rate| {
             let rate = f64::from_bits(rate) * kept + calls / RATE_TAU.as_secs_f64() * share;
             rate.to_bits()
@@ -131,18 +137,33 @@ impl Ledger {
 
         let drained = billionths(self.pace() * dt.as_secs_f64());
         update(&self.level, |level| level.saturating_sub(drained));
+
+        if let Some(desk) = &self.desk {
+            desk.count(calls, dt);
+            desk.judge(now);
+        }
     }
 
-    pub(super) fn tokens(&self) -> f64 {
+    pub(crate) fn tokens(&self) -> f64 {
         // Relaxed: a figure to look at.
         self.tokens.load(Relaxed) as f64 / ONE as f64
     }
 
     /// Slots per second.
     pub(super) fn pace(&self) -> f64 {
+        let (share, floor) = self.desk.as_deref().map_or((1.0, self.rules.floor), Desk::pace);
+        self.rules.ratio.as_f64() * self.rate() * share + floor
+    }
+
+    /// Calls per second.
+    pub(crate) fn rate(&self) -> f64 {
         // Relaxed: a figure to look at.
-        let rate = f64::from_bits(self.rate.load(Relaxed));
-        self.rules.ratio.as_f64() * rate + self.rules.floor
+        f64::from_bits(self.rate.load(Relaxed))
+    }
+
+    /// Tokens per second that come by themselves.
+    fn floor(&self) -> f64 {
+        self.desk.as_deref().map_or(self.rules.floor, Desk::floor)
     }
 
     /// What a retry because of `why` costs, in billionths of a token.
@@ -155,7 +176,17 @@ impl Ledger {
         self.tokens.fetch_update(Relaxed, Relaxed, |tokens| tokens.checked_sub(cost)).is_ok()
     }
 
-    pub(super) fn return_tokens(&self, cost: u64) {
+    /// Takes what is above `hold`, in whole `unit`s and at `most` so many of them: in billionths.
+    pub(crate) fn take_above(&self, hold: u64, unit: u64, most: u64) -> u64 {
+        let mut taken = 0;
+        update(&self.tokens, |tokens| {
+            taken = (tokens.saturating_sub(hold) / unit).min(most) * unit;
+            tokens - taken
+        });
+        taken
+    }
+
+    pub(crate) fn return_tokens(&self, cost: u64) {
         update(&self.tokens, |tokens| tokens.saturating_add(cost));
     }
 
@@ -194,6 +225,17 @@ impl Ledger {
         update(&self.level, |level| level.saturating_sub(ONE));
     }
 
+    /// Whether a wait is worth it, and leaves an attempt its time.
+    pub(super) fn worth(wait: Duration, left: Duration) -> Result<Duration, Denied> {
+        if wait > LONGEST_SLOT_WAIT {
+            Err(Denied::Pace)
+        } else if !wait.is_zero() && wait > left.saturating_sub(SHORTEST_ATTEMPT) {
+            Err(Denied::Deadline)
+        } else {
+            Ok(wait)
+        }
+    }
+
     /// How long until `level` has drained to what may be sent at once.
     fn wait(&self, level: u64, left: Duration) -> Result<Duration, Denied> {
         let above = level.saturating_sub(u64::from(self.rules.burst) * ONE);
@@ -202,45 +244,24 @@ impl Ledger {
         }
         // A pace of zero makes this infinite, which no duration holds.
         let wait = Duration::try_from_secs_f64(above as f64 / ONE as f64 / self.pace());
-        match wait {
-            Ok(wait) if wait <= LONGEST_SLOT_WAIT => {
-                if wait > left.saturating_sub(SHORTEST_ATTEMPT) {
-                    Err(Denied::Deadline)
-                } else {
-                    Ok(wait)
-                }
-            }
-            _ => Err(Denied::Pace),
-        }
+        wait.map_or(Err(Denied::Pace), |wait| Self::worth(wait, left))
     }
 
-    fn since_base(&self, now: Instant) -> u64 {
+    /// A moment in nanoseconds of the ledger.
+    pub(crate) fn since_base(&self, now: Instant) -> u64 {
         nanos_since(self.base, now)
     }
 }
 
-/// `(d, tau·(1 − d)/dt)`: what is kept of a stock after `dt`, and what is kept of an income that
-/// came evenly over `dt`.
-///
-/// `d = (1 + dt/(64·tau))^−64` by six squarings: never more than 0.01 from `e^(−dt/tau)`, and the
-/// same bits on every machine, which `exp` does not promise.
-fn fade(dt: Duration, tau: Duration) -> (f64, f64) {
-    if dt.is_zero() {
-        return (1.0, 1.0);
-    }
-    let lapse = dt.as_secs_f64() / tau.as_secs_f64();
-    let mut kept = 1.0 / (1.0 + lapse / 64.0);
-    for _ in 0..6 {
-        kept *= kept;
-    }
-    (kept, (1.0 - kept) / lapse)
+fn fade_over(dt: Duration, tau: Duration) -> (f64, f64) {
+    fade(dt.as_secs_f64() / tau.as_secs_f64())
 }
 
 fn billionths(number: f64) -> u64 {
     (number * ONE as f64).round() as u64
 }
 
-fn update(word: &AtomicU64, change: impl Fn(u64) -> u64) {
+fn update(word: &AtomicU64, mut change: impl FnMut(u64) -> u64) {
     // Relaxed: the exchange repeats until the change applies to what is there.
     let _ = word.fetch_update(Relaxed, Relaxed, |value| Some(change(value)));
 }

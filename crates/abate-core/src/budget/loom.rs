@@ -21,7 +21,7 @@ impl Rig {
         let (earn, costs) = (Earn::PerSuccess, Costs::ONE);
         let now = base();
         let rules = Rules { ratio, earn, costs, floor, start, burst: 1 };
-        Self(Arc::new(Ledger::new(rules, now)), now)
+        Self(Arc::new(Ledger::new(rules, None, now)), now)
     }
 
     fn take(&self) -> u32 {

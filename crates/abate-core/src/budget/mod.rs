@@ -9,13 +9,17 @@
 //! The path of a call that succeeds is two relaxed adds. Only a call that finds the last fold a
 //! second old (one in sixteen looks), and a call that fails, do any arithmetic; nothing locks.
 
+mod desk;
 mod grant;
 mod handle;
 mod ledger;
 mod rules;
+mod ticket;
 
+pub(crate) use self::desk::{Desk, FLEET_RATE_TAU, Leased, OWN_SHARE};
 pub use self::grant::Grant;
 pub use self::handle::Budget;
+pub(crate) use self::rules::ONE;
 pub use self::rules::{
     Costs, Denied, Earn, LONGEST_SLOT_WAIT, RATE_TAU, Rules, SHORTEST_ATTEMPT, TAU,
 };

@@ -22,6 +22,9 @@ pub const LONGEST_SLOT_WAIT: Duration = Duration::from_secs(1);
 /// deadline is not made.
 pub const SHORTEST_ATTEMPT: Duration = Duration::from_millis(50);
 
+/// Tokens and slots are kept in billionths, so that `ratio × successes` is exact.
+pub(crate) const ONE: u64 = 1_000_000_000;
+
 /// What earns tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]

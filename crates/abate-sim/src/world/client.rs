@@ -154,8 +154,7 @@ impl World<'_> {
                     self.cut(number);
                 }
             }
-            State::Pausing => self.take_slot(number),
-            State::Slot => self.repeat(number),
+            State::Pausing | State::Slot => self.take_slot(number),
             State::Ended => {}
         }
     }
@@ -238,11 +237,6 @@ impl World<'_> {
                 self.end(number, Ending::Stopped(denied.into()));
             }
         }
-    }
-
-    fn repeat(&mut self, number: u32) {
-        let Held { grant, .. } = self.calls.release(number);
-        self.repeat_with(number, grant);
     }
 
     fn repeat_with(&mut self, number: u32, grant: Option<Grant>) {

@@ -39,8 +39,8 @@ pub(super) struct Pause<S, B: Body, ResBody> {
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Drain,
+    /// For the backoff, then for whatever the slot asks.
     Wait,
-    Slot,
     Ready,
 }
 
@@ -135,18 +135,11 @@ impl<S, B: Body, ResBody> Pause<S, B, ResBody> {
                         Some(grant) => grant.slot(now, deadline.remaining(now)),
                         None => Ok(Duration::ZERO),
                     };
-                    *this.step = match slot {
-                        Ok(Duration::ZERO) => Step::Ready,
-                        Ok(wait) => {
-                            this.timer.reset(Deadline::after(now, wait));
-                            Step::Slot
-                        }
+                    match slot {
+                        Ok(Duration::ZERO) => *this.step = Step::Ready,
+                        Ok(wait) => this.timer.reset(Deadline::after(now, wait)),
                         Err(denied) => return Poll::Ready(Err(Refusal::Stopped(denied.into()))),
-                    };
-                }
-                Step::Slot => {
-                    ready!(poll_timer(this.timer, now, cx));
-                    *this.step = Step::Ready;
+                    }
                 }
                 Step::Ready => {
                     // Asked first: the service may have become ready, and the timer late.

@@ -5,9 +5,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
-use abate_core::budget::Grant;
+use abate_core::budget::{Denied, Grant};
 use abate_core::classify::Verdict;
+use abate_core::deadline::Deadline;
 use abate_core::outcome::Outcome;
 use http::Response;
 use pin_project::pin_project;
@@ -16,7 +18,8 @@ use tower_service::Service;
 use super::terms::Terms;
 use crate::context::Scope;
 use crate::delayed::Delayed;
-use crate::error::{BoxError, Error};
+use crate::error::{BoxError, Error, ErrorKind};
+use crate::observe;
 
 /// The future of [`RetryBudget`](super::RetryBudget).
 ///
@@ -41,22 +44,35 @@ pub(super) struct Account {
     repeat: bool,
     /// What pays for a repeat, until it is sent.
     grant: Option<Grant>,
+    deadline: Deadline,
     sent: bool,
 }
 
 impl Account {
     /// Of a first attempt that has just been handed on.
     pub(super) fn first(terms: Arc<Terms>, scope: &Scope) -> Self {
-        let mut account = Self { terms, repeat: false, grant: None, sent: false };
+        let deadline = Deadline::NEVER;
+        let mut account = Self { terms, repeat: false, grant: None, deadline, sent: false };
         account.note_sent(scope);
         account
     }
 
     /// Of a repeat that was handed on, or is held.
-    pub(super) fn repeat(terms: Arc<Terms>, grant: Grant, scope: &Scope) -> Self {
-        let mut account = Self { terms, repeat: true, grant: Some(grant), sent: false };
+    pub(super) fn repeat(
+        terms: Arc<Terms>,
+        grant: Grant,
+        deadline: Deadline,
+        scope: &Scope,
+    ) -> Self {
+        let mut account = Self { terms, repeat: true, grant: Some(grant), deadline, sent: false };
         account.note_sent(scope);
         account
+    }
+
+    /// How much longer a repeat is held.
+    fn slot(&mut self, now: Instant) -> Result<Duration, Error> {
+        let Some(grant) = &mut self.grant else { return Ok(Duration::ZERO) };
+        grant.slot(now, self.deadline.remaining(now)).map_err(refused)
     }
 
     fn note_sent(&mut self, scope: &Scope) {
@@ -87,6 +103,12 @@ impl Account {
     }
 }
 
+pub(super) fn refused(denied: Denied) -> Error {
+    let error = Error::new(ErrorKind::RetryRefused(denied.into()));
+    observe::refused(&error);
+    error
+}
+
 impl<S, R> ResponseFuture<S, R>
 where
     S: Service<R>,
@@ -111,7 +133,11 @@ where
         if unsent {
             scope.set_sent(None);
         }
-        let result = this.call.as_mut().poll(cx);
+        let account = &mut *this.account;
+        let result = this.call.as_mut().poll_asking(cx, |now| match account {
+            Some(account) => account.slot(now),
+            None => Ok(Duration::ZERO),
+        });
         if let (true, Some(account)) = (unsent, this.account.as_mut()) {
             account.note_sent(&scope);
         }

@@ -1,18 +1,17 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use abate_core::budget::{Denied, Grant};
 use abate_core::classify::Transient;
 use http::{Request, Response};
 use tower_service::Service;
 
-use super::future::{Account, ResponseFuture};
+use super::future::{Account, ResponseFuture, refused};
 use super::terms::Terms;
 use crate::context::{self, Scope};
 use crate::delayed::Delayed;
-use crate::error::{BoxError, Error, ErrorKind};
-use crate::observe;
+use crate::error::{BoxError, Error};
 
 /// The service of [`RetryBudgetLayer`](super::RetryBudgetLayer).
 #[derive(Debug, Clone)]
@@ -73,25 +72,24 @@ impl<S> RetryBudget<S> {
         S: Service<Request<B>, Response = Response<ResBody>> + Clone,
     {
         let now = scope.now();
-        let (grant, wait) = match self.pay(scope, &request) {
+        let deadline = context::deadline(&request);
+        let (grant, wait) = match self.pay(now, deadline.remaining(now)) {
             Ok(paid) => paid,
             Err(denied) => {
                 scope.set_sent(None);
                 self.release();
-                let error = Error::new(ErrorKind::RetryRefused(denied.into()));
-                observe::refused(&error);
-                return ResponseFuture::new(Delayed::refused(error), None);
+                return ResponseFuture::new(Delayed::refused(refused(denied)), None);
             }
         };
         let terms = Arc::clone(&self.terms);
         if wait.is_zero() {
             scope.set_sent(Some(now));
             let call = self.inner.call(request);
-            let account = Account::repeat(terms, grant, scope);
+            let account = Account::repeat(terms, grant, deadline, scope);
             return ResponseFuture::new(Delayed::running(call), Some(account));
         }
         scope.set_sent(None);
-        let account = Account::repeat(terms, grant, scope);
+        let account = Account::repeat(terms, grant, deadline, scope);
         self.release();
         let held = Delayed::held(self.inner.clone(), request, now + wait);
         ResponseFuture::new(held, Some(account))
@@ -106,9 +104,8 @@ impl<S> RetryBudget<S> {
     }
 
     /// A token and a slot, and how long to wait for it. Why it is repeated, nobody says here.
-    fn pay<B>(&self, scope: &Scope, request: &Request<B>) -> Result<(Grant, Duration), Denied> {
-        let (now, budget) = (scope.now(), self.terms.budget.core());
-        let left = context::deadline(request).remaining(now);
+    fn pay(&self, now: Instant, left: Duration) -> Result<(Grant, Duration), Denied> {
+        let budget = self.terms.budget.core();
         let mut grant = budget.grant(now, Duration::ZERO, left, Transient::Server)?;
         let wait = grant.slot(now, left)?;
         Ok((grant, wait))
