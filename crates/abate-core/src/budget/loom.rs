@@ -5,8 +5,11 @@ use std::time::{Duration, Instant};
 
 use ::loom::thread::{JoinHandle, spawn};
 
+use super::desk::{Desk, Leased};
 use super::ledger::Ledger;
-use super::{Costs, Earn, Rules};
+
+use super::{Budget, Costs, Denied, Earn, Grant, Rules};
+use crate::classify::Transient;
 use crate::ratio::Ratio;
 use crate::sync::model;
 
@@ -130,5 +133,87 @@ fn those_who_announce_themselves_at_once_see_each_other() {
         assert_eq!(announce(&rig), 0);
         rig.0.withdraw_announcement();
         assert_eq!(announce(&rig), 1);
+    });
+}
+
+/// Of a fleet: a process with no tokens, and what it is given.
+struct Member(Budget, Arc<Desk>, Instant);
+
+impl Member {
+    fn new() -> Self {
+        let (earn, costs, ratio) = (Earn::PerSuccess, Costs::ONE, Ratio::ONE);
+        let rules = Rules { ratio, earn, costs, floor: 0.0, start: 0.0, burst: 1 };
+        let now = base();
+        let (budget, desk) = Budget::with_desk(rules, Duration::from_secs(1), now);
+        Self(budget, desk, now)
+    }
+
+    fn ask(&self) -> Result<Grant, Denied> {
+        self.0.grant(self.2, Duration::ZERO, Duration::MAX, Transient::Server)
+    }
+
+    /// All that is here, in whole tokens.
+    fn holds(&self) -> u64 {
+        (self.0.ledger().tokens() * 1e9) as u64 / TOKEN + self.1.leased(0) / TOKEN
+    }
+}
+
+fn brought(tokens: u32) -> Leased {
+    Leased { tokens, first: 0, gap: 0, more: false }
+}
+
+fn is_paid(grant: &mut Grant, now: Instant) -> bool {
+    grant.slot(now, Duration::MAX) == Ok(Duration::ZERO)
+}
+
+#[test]
+fn a_ticket_that_is_given_up_while_it_is_paid_for_keeps_no_token() {
+    model("ticket given up", 3, || {
+        let member = Member::new();
+        let grant = member.ask().unwrap();
+        let desk = Arc::clone(&member.1);
+        let answer = spawn(move || desk.receive(brought(1), 0));
+        drop(grant);
+        answer.join().unwrap();
+        assert_eq!(member.holds(), 1);
+    });
+}
+
+#[test]
+fn of_two_tickets_one_token_pays_one() {
+    model("two tickets", 3, || {
+        let member = Member::new();
+        let (mut first, mut second) = (member.ask().unwrap(), member.ask().unwrap());
+        let desk = Arc::clone(&member.1);
+        let answer = spawn(move || desk.receive(brought(1), 0));
+        let budget = member.0.clone();
+        let now = member.2;
+        let earns = spawn(move || {
+            budget.earn();
+            let _ = budget.tokens(now);
+        });
+        answer.join().unwrap();
+        earns.join().unwrap();
+        assert!(is_paid(&mut first, now) && !is_paid(&mut second, now));
+        first.sent();
+        drop(second);
+        assert_eq!(member.holds(), 1, "what was earned meanwhile");
+    });
+}
+
+#[test]
+fn a_ticket_that_is_opened_while_tokens_arrive_is_paid_or_finds_them_later() {
+    model("ticket opened", 3, || {
+        let member = Arc::new(Member::new());
+        let desk = Arc::clone(&member.1);
+        let answer = spawn(move || desk.receive(brought(1), 0));
+        let asks = Arc::clone(&member);
+        let grant = spawn(move || asks.ask().unwrap());
+        answer.join().unwrap();
+        let mut grant = grant.join().unwrap();
+        let waits = !is_paid(&mut grant, member.2);
+        assert_eq!(waits, member.1.open() == 1);
+        drop(grant);
+        assert_eq!(member.holds(), 1);
     });
 }

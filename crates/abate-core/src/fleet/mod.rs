@@ -28,3 +28,5 @@ pub use self::message::{Message, Reply};
 pub use self::pool::{PoolCore, State};
 pub use self::store::{BudgetStore, Order, StoreError, StoreFailure};
 pub use self::terms::{FLOOR, INTERVAL, LONGEST_INTERVAL, SHORTEST_INTERVAL, Terms, TermsError};
+#[cfg(test)]
+mod tests;
