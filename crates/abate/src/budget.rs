@@ -38,6 +38,10 @@ impl BudgetHandle {
         Self(Budget::new(policy.borrow().budget(), clock::now()))
     }
 
+    pub(crate) const fn of(budget: Budget) -> Self {
+        Self(budget)
+    }
+
     /// The tokens in stock: the retries that can be paid for.
     #[must_use]
     pub fn tokens(&self) -> f64 {

@@ -29,6 +29,7 @@ pub mod deadline;
 mod delayed;
 mod error;
 pub mod fault;
+pub mod fleet;
 #[cfg(feature = "grpc")]
 pub mod grpc;
 pub mod idempotency_key;

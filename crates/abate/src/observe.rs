@@ -6,6 +6,7 @@ use std::time::Duration;
 use abate_core::backoff::DelaySource;
 use abate_core::breaker::{State, Transition};
 use abate_core::classify::Transient;
+use abate_core::fleet::StoreError;
 use abate_core::retry_after::Hint;
 use abate_core::session::StopReason;
 
@@ -47,6 +48,20 @@ pub(crate) fn unmarked() {
     tracing::warn!(
         "no retry above marks its repeats, so this budget limits nothing: insert `abate::Attempt`"
     );
+}
+
+/// The store of a fleet's budgets answered before, and does not any more.
+pub(crate) fn store_failed(error: &StoreError) {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    tracing::warn!(
+        cause,
+        "{error}: until it answers, this process retries with what it earns by itself"
+    );
+}
+
+/// The store of a fleet's budgets answers again.
+pub(crate) fn store_answers() {
+    tracing::info!("the budget store answers again");
 }
 
 /// A layer refused a call by itself.
