@@ -227,7 +227,9 @@ fn checked(namespace: &str) -> Result<(), String> {
         return Err(format!("{} bytes, more than {LONGEST_NAMESPACE}", namespace.len()));
     }
     match namespace.chars().find(|it| !it.is_ascii_alphanumeric() && !"-_.:/".contains(*it)) {
-        Some(other) => Err(format!("{other:?} is not allowed: ASCII letters, digits and - _ . : /")),
+        Some(other) => {
+            Err(format!("{other:?} is not allowed: ASCII letters, digits and - _ . : /"))
+        }
         None => Ok(()),
     }
 }

@@ -13,6 +13,8 @@ mod error;
 mod handle;
 mod script;
 mod supervisor;
+#[cfg(test)]
+mod tests;
 #[cfg(feature = "tls")]
 mod tls;
 

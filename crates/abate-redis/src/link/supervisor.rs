@@ -13,9 +13,11 @@ const TIMEOUTS_IN_A_ROW: u32 = 2;
 const PATIENT_WITH_LOADING: Duration = Duration::from_secs(5);
 
 /// The first wait before dialling again is drawn from 0 to this: a fleet of 1,000 comes back spread over it.
+/// Later ones are drawn from 0 to as long as the trouble has lasted: a connection is back after that time again at the latest.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 
 /// No wait is longer: 10,000 processes make 670 attempts a second towards a server that stays away.
+/// A connection that stood for so long ends the trouble, even if nothing was asked of it.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// What the driver saw.
@@ -59,8 +61,9 @@ pub(super) struct Supervisor {
     down: Option<Cause>,
     /// When to dial; `None` while a connection stands, or is being made.
     dial_at: Option<Instant>,
-    /// Waits drawn since the last answer.
-    waits: u32,
+    /// When the first dial since the last answer was called for.
+    troubled_since: Option<Instant>,
+    connected_at: Option<Instant>,
     timeouts: u32,
     loading_since: Option<Instant>,
 }
@@ -68,8 +71,15 @@ pub(super) struct Supervisor {
 impl Supervisor {
     /// One that dials at `now`.
     pub(super) const fn new(now: Instant, random: Stream) -> Self {
-        let dial_at = Some(now);
-        Self { random, down: None, dial_at, waits: 0, timeouts: 0, loading_since: None }
+        Self {
+            random,
+            down: None,
+            dial_at: Some(now),
+            troubled_since: None,
+            connected_at: None,
+            timeouts: 0,
+            loading_since: None,
+        }
     }
 
     /// When to dial: at the latest then, whatever else happens.
@@ -91,6 +101,7 @@ impl Supervisor {
         match seen {
             Seen::Connected => {
                 self.dial_at = None;
+                self.connected_at = Some(now);
                 self.timeouts = 0;
                 Orders::default()
             }
@@ -99,18 +110,18 @@ impl Supervisor {
                 Orders { cut: false, change: self.falls(cause) }
             }
             Seen::DroppedIdle => {
-                self.dial_later(now);
+                self.loses(now);
                 Orders { cut: true, change: None }
             }
             Seen::Dropped(cause) => {
-                self.dial_later(now);
+                self.loses(now);
                 Orders { cut: true, change: self.falls(cause) }
             }
             Seen::TimedOut => self.timed_out(now),
             Seen::Answered => {
                 let change = self.down.take().map(|_| Change::Up);
                 self.dial_at = None;
-                self.waits = 0;
+                self.troubled_since = None;
                 self.timeouts = 0;
                 self.loading_since = None;
                 Orders { cut: false, change }
@@ -125,7 +136,7 @@ impl Supervisor {
             return Orders::default();
         }
         self.timeouts = 0;
-        self.dial_later(now);
+        self.loses(now);
         Orders { cut: true, change: self.falls(Cause::Timeout) }
     }
 
@@ -151,10 +162,18 @@ impl Supervisor {
         first.then_some(Change::Down(cause))
     }
 
-    /// Full jitter, longer with each time that nothing came of it.
+    fn loses(&mut self, now: Instant) {
+        let stood = self.connected_at.take().map(|since| now.duration_since(since));
+        if stood.is_some_and(|stood| stood >= LONGEST_WAIT) {
+            self.troubled_since = None;
+        }
+        self.dial_later(now);
+    }
+
+    /// Full jitter.
     fn dial_later(&mut self, now: Instant) {
-        let doubled = FIRST_WAIT.saturating_mul(1 << self.waits.min(20));
-        self.waits = self.waits.saturating_add(1);
-        self.dial_at = Some(now + self.random.up_to(doubled.min(LONGEST_WAIT)));
+        let since = *self.troubled_since.get_or_insert(now);
+        let most = now.duration_since(since).clamp(FIRST_WAIT, LONGEST_WAIT);
+        self.dial_at = Some(now + self.random.up_to(most));
     }
 }

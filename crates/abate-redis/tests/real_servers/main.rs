@@ -1,0 +1,9 @@
+//! Against Redis and Valkey themselves, and through a network that fails. On the real clock; each test waits for what it
+//! wants to see. `scripts/test` brings the servers.
+
+mod link_network;
+mod link_outages;
+mod link_refusals;
+#[cfg(feature = "tls")]
+mod link_tls;
+mod support;
