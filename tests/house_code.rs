@@ -8,8 +8,8 @@ use crate::house_source::{
 };
 use proc_macro2::{Delimiter, TokenTree};
 
-/// The one file that reads the clock.
-const CLOCK: &str = "crates/abate/src/clock.rs";
+/// The one file that reads the clock, of each crate that has a clock at all.
+const CLOCKS: [&str; 2] = ["crates/abate/src/clock.rs", "crates/abate-redis/src/clock.rs"];
 
 const ORDERINGS: [&str; 5] = ["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
 
@@ -155,8 +155,8 @@ fn has_comment(line: &str) -> bool {
 
 pub(crate) fn clock(sources: &[Source]) -> Problems {
     each_shipped(sources, |source, tokens, problems| {
-        let checked = matches!(source.crate_name(), Some("abate" | "abate-core"));
-        if !checked || source.path == CLOCK {
+        let checked = matches!(source.crate_name(), Some("abate" | "abate-core" | "abate-redis"));
+        if !checked || CLOCKS.contains(&source.path.as_str()) {
             return;
         }
         each_level(tokens, &mut |tokens| {
@@ -165,9 +165,10 @@ pub(crate) fn clock(sources: &[Source]) -> Problems {
                     past_colons(tokens, at + 1).is_some_and(|next| is_ident(&tokens[next], "now"));
                 if now && (is_ident(token, "Instant") || is_ident(token, "SystemTime")) {
                     problems.push(format!(
-                        "{}:{}: reads the clock: only {CLOCK} does; elsewhere `now` is an argument",
+                        "{}:{}: reads the clock: only {} does; elsewhere `now` is an argument",
                         source.path,
-                        line_of(token)
+                        line_of(token),
+                        CLOCKS.join(" and ")
                     ));
                 }
             }

@@ -15,6 +15,7 @@ use super::error::{Cause, LinkError};
 use super::script::{Answer, Call, Script, answers, by_name, in_full};
 use super::supervisor::{Change, Seen, Supervisor};
 use crate::endpoint::Endpoint;
+use crate::{clock, observe};
 
 type Outcome = Result<Vec<Answer>, LinkError>;
 type Dial = Pin<Box<dyn Future<Output = Result<Line, Cause>> + Send>>;
@@ -29,7 +30,7 @@ pub(super) struct Request {
 /// Runs until no [`Link`](super::Link) is left to ask.
 pub(super) async fn drive(endpoint: Arc<Endpoint>, mut requests: mpsc::Receiver<Request>) {
     let mut driver = Driver {
-        supervisor: Supervisor::new(Instant::now(), Seed::random().stream(0)),
+        supervisor: Supervisor::new(clock::now(), Seed::random().stream(0)),
         endpoint,
         line: None,
         dial: None,
@@ -81,7 +82,7 @@ impl Driver {
                 self.saw(Seen::Connected);
             }
             Err(cause) => {
-                tracing::debug!(store = %self.endpoint, %cause, "no connection to the fleet's store");
+                observe::not_connected(&self.endpoint, &cause);
                 self.saw(Seen::NotConnected(cause));
             }
         }
@@ -89,7 +90,7 @@ impl Driver {
 
     fn saw(&mut self, seen: Seen) {
         let settled = matches!(seen, Seen::Answered);
-        let orders = self.supervisor.saw(seen, Instant::now());
+        let orders = self.supervisor.saw(seen, clock::now());
         if orders.cut {
             self.line = None;
         }
@@ -97,14 +98,8 @@ impl Driver {
             self.dial = None;
         }
         match orders.change {
-            Some(Change::Down(cause)) => tracing::warn!(
-                store = %self.endpoint,
-                %cause,
-                "the fleet's store is down: this process lives on what it earns itself"
-            ),
-            Some(Change::Up) => {
-                tracing::warn!(store = %self.endpoint, "the fleet's store is up again");
-            }
+            Some(Change::Down(cause)) => observe::store_down(&self.endpoint, &cause),
+            Some(Change::Up) => observe::store_up(&self.endpoint),
             None => {}
         }
     }
@@ -114,7 +109,7 @@ impl Driver {
         if self.line.as_mut().is_some_and(Line::has_ended) {
             self.saw(Seen::DroppedIdle);
         }
-        let now = Instant::now();
+        let now = clock::now();
         let Some(line) = &mut self.line else {
             let dials = self.dial.is_some()
                 || self.supervisor.dial_at().is_some_and(|at| at < request.deadline);

@@ -1,6 +1,6 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
@@ -9,6 +9,7 @@ use tokio::time::timeout_at;
 use super::driver::{Request, drive};
 use super::error::{Cause, LinkError, Refusal};
 use super::script::{Call, Reply, Script};
+use crate::clock;
 use crate::endpoint::Endpoint;
 
 /// The driver answers by the deadline. It does not when its runtime stands still, as one does between two `block_on`.
@@ -55,7 +56,7 @@ impl Link {
         if calls.is_empty() {
             return Ok(Vec::new());
         }
-        let deadline = Instant::now() + self.0.endpoint.request_timeout();
+        let deadline = clock::now() + self.0.endpoint.request_timeout();
         let driver = self.driver().ok_or(LinkError::Unsent(Cause::NoRuntime))?;
         let (outcome, answered) = oneshot::channel();
         let (script, calls) = (script.clone(), calls.to_vec());
