@@ -10,8 +10,9 @@ use super::problem::{EndpointError, Problem};
 /// in the same region gives, and a quarter of the usual interval between two.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Name, TCP, TLS and login together: three round trips and a name server that is asked twice.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Name, TCP, TLS and login together: four round trips of 100 ms, and a name server. An attempt that fell into a hole
+/// holds up the next one for so long.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Shorter, and one pause of a garbage collector takes the store down; longer, and a hung store holds up a sync.
 const TIMEOUTS: std::ops::RangeInclusive<Duration> =
@@ -29,7 +30,7 @@ const LONGEST_NAMESPACE: usize = 64;
 /// | port | 6379 |
 /// | database | 0 |
 /// | request timeout | 250 ms |
-/// | connect timeout | 1 s |
+/// | connect timeout | 500 ms |
 ///
 /// # Examples
 ///

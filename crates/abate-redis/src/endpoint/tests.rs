@@ -8,7 +8,7 @@ fn what_is_left_out_of_a_url_has_its_default() {
     assert_eq!(endpoint.login().username(), None);
     assert_eq!(endpoint.login().password(), None);
     assert_eq!(endpoint.request_timeout(), Duration::from_millis(250));
-    assert_eq!(endpoint.connect_timeout(), Duration::from_secs(1));
+    assert_eq!(endpoint.connect_timeout(), Duration::from_millis(500));
 }
 
 #[test]
