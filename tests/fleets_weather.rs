@@ -9,7 +9,6 @@ use abate_tests::rig::get;
 use abate_tests::script::{Answer, Script};
 use tokio::time::{Instant, sleep};
 use tower::{Layer, ServiceExt};
-use tracing::Level;
 
 use super::fleets_store::{Memory, Weather};
 use super::{Process, Tested, down};
@@ -90,11 +89,11 @@ async fn a_change_of_weather_is_told_once() -> Tested {
     Ok(())
 }
 
-/// Warnings, and good news.
+/// Bad news, and good news.
 fn told(events: &Events) -> (usize, usize) {
-    let events = events.take();
-    let count = |level| events.iter().filter(|event| event.level == level).count();
-    (count(Level::WARN), count(Level::INFO))
+    let messages = events.messages();
+    let count = |part| messages.iter().filter(|message| message.contains(part)).count();
+    (count("this process retries with what it earns"), count("answers again"))
 }
 
 #[tokio::test(start_paused = true)]

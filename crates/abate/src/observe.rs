@@ -50,18 +50,16 @@ pub(crate) fn unmarked() {
     );
 }
 
-/// The store of a fleet's budgets answered before, and does not any more.
+/// The store of a fleet's budgets answered before, and does not any more. What is wrong with it, the
+/// store itself tells people.
 pub(crate) fn store_failed(error: &StoreError) {
     let cause = std::error::Error::source(error).map(ToString::to_string);
-    tracing::warn!(
-        cause,
-        "{error}: until it answers, this process retries with what it earns by itself"
-    );
+    tracing::debug!(cause, "{error}: this process retries with what it earns by itself");
 }
 
 /// The store of a fleet's budgets answers again.
 pub(crate) fn store_answers() {
-    tracing::info!("the budget store answers again");
+    tracing::debug!("the budget store answers again");
 }
 
 /// A layer refused a call by itself.

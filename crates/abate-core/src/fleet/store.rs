@@ -24,6 +24,7 @@ pub struct Order<'a> {
 ///   can know, it is **not** sent again: the result is [`StoreFailure::Unknown`], tokens are lost, and
 ///   none is made.
 /// * It ends by itself, soon: within a quarter of a second.
+/// * It tells people when it stops working, and when it works again: once, and not for each message.
 /// * Dropped half-way, whatever was not answered counts as lost.
 pub trait BudgetStore: Send + Sync + 'static {
     /// Delivers `orders`, and brings what the pools answer.

@@ -72,7 +72,8 @@
 //!
 //! # Telemetry
 //!
-//! One warning when the store stops answering, and one event when it answers again.
+//! One event, of level debug, when the store stops answering, and one when it answers again. A store tells
+//! people itself what is wrong with it: `abate_redis::RedisStore` warns once at each change.
 
 mod driver;
 mod error;
