@@ -101,6 +101,28 @@ pub async fn flaky_origin() -> io::Result<Uri> {
     .await
 }
 
+/// An origin that is down for one path and up for another: 503 to `/down`, 200 to all else. Tells its address, and
+/// counts the requests but for those to `/before`.
+///
+/// # Errors
+///
+/// If no loopback port can be bound.
+pub async fn half_down() -> io::Result<(Uri, Arc<AtomicU32>)> {
+    let seen = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&seen);
+    let uri = serve(move |request| {
+        let path = request.uri().path();
+        // Relaxed: the count is all that is shared.
+        counter.fetch_add(u32::from(path != "/before"), Ordering::Relaxed);
+        std::future::ready(Ok(match path {
+            "/down" => answer(StatusCode::SERVICE_UNAVAILABLE, "down"),
+            _ => answer(StatusCode::OK, "hello"),
+        }))
+    })
+    .await?;
+    Ok((uri, seen))
+}
+
 #[derive(Debug)]
 struct Job {
     arrived: Instant,
