@@ -6,6 +6,7 @@ mod budget_twin;
 mod link_network;
 mod link_outages;
 mod link_refusals;
+mod link_scripts;
 #[cfg(feature = "tls")]
 mod link_tls;
 mod support;
