@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::message::{MICRO, MOST, Message, Reply};
 use super::store::StoreFailure;
 use super::terms::Terms;
-use crate::budget::{Budget, Desk, Leased, ONE, Rules};
+use crate::budget::{Budget, Desk, Leased, ONE, OWN_SHARE, Rules};
 use crate::rng::{Seed, Stream};
 
 /// The least time between two messages of a process that is short of tokens.
@@ -278,12 +278,11 @@ impl ClientCore {
         }
     }
 
-    /// What this process will not need before the next message.
+    /// What this process cannot send at its own pace before the next message: there, another one can.
     fn take_surplus(&self, at: u64) -> u64 {
         let ledger = self.budget.ledger();
-        let seconds = self.terms.interval().as_secs_f64();
-        let earned = (self.terms.ratio().as_f64() * ledger.rate() * seconds).floor() as u64;
-        let hold = self.asked.max(earned).saturating_mul(ONE);
+        let pace = self.terms.ratio().as_f64() * ledger.rate() * OWN_SHARE;
+        let hold = (pace * self.terms.interval().as_secs_f64()).floor() as u64 * ONE;
         let leased = self.desk.leased(at);
         ledger.take_above(hold.saturating_sub(leased), UNIT, MOST)
     }
