@@ -42,17 +42,21 @@ where
 pub(super) struct Account {
     terms: Arc<Terms>,
     repeat: bool,
-    /// What pays for a repeat, until it is sent.
-    grant: Option<Grant>,
-    deadline: Deadline,
+    /// What pays for a repeat, until it is sent. Boxed: most calls are none.
+    paid: Option<Box<Paid>>,
     sent: bool,
+}
+
+#[derive(Debug)]
+struct Paid {
+    grant: Grant,
+    deadline: Deadline,
 }
 
 impl Account {
     /// Of a first attempt that has just been handed on.
     pub(super) fn first(terms: Arc<Terms>, scope: &Scope) -> Self {
-        let deadline = Deadline::NEVER;
-        let mut account = Self { terms, repeat: false, grant: None, deadline, sent: false };
+        let mut account = Self { terms, repeat: false, paid: None, sent: false };
         account.note_sent(scope);
         account
     }
@@ -64,15 +68,16 @@ impl Account {
         deadline: Deadline,
         scope: &Scope,
     ) -> Self {
-        let mut account = Self { terms, repeat: true, grant: Some(grant), deadline, sent: false };
+        let paid = Some(Box::new(Paid { grant, deadline }));
+        let mut account = Self { terms, repeat: true, paid, sent: false };
         account.note_sent(scope);
         account
     }
 
     /// How much longer a repeat is held.
     fn slot(&mut self, now: Instant) -> Result<Duration, Error> {
-        let Some(grant) = &mut self.grant else { return Ok(Duration::ZERO) };
-        grant.slot(now, self.deadline.remaining(now)).map_err(refused)
+        let Some(paid) = &mut self.paid else { return Ok(Duration::ZERO) };
+        paid.grant.slot(now, paid.deadline.remaining(now)).map_err(refused)
     }
 
     fn note_sent(&mut self, scope: &Scope) {
@@ -81,8 +86,8 @@ impl Account {
             if !self.repeat {
                 self.terms.budget.core().count_call(at);
             }
-            if let Some(grant) = self.grant.take() {
-                grant.sent();
+            if let Some(paid) = self.paid.take() {
+                paid.grant.sent();
             }
         }
     }
