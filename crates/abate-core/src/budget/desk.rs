@@ -153,6 +153,9 @@ impl Desk {
     pub(super) fn ticket(&self, tokens: u32, now: u64) -> Arc<Ticket> {
         let mut queue = self.lock();
         queue.lease.fade(now, self.tau);
+        while queue.open.front().is_some_and(|ticket| ticket.is_given_up()) {
+            queue.open.pop_front();
+        }
         let paid = queue.open.is_empty().then(|| queue.lease.take(tokens, now)).flatten();
         if let Some(from) = paid {
             return Arc::new(Ticket::paid(tokens, from));

@@ -162,6 +162,8 @@ impl ClientCore {
         self.desk.judge(at);
         self.measure_demand(now);
         self.next = now + self.jittered(self.interval());
+        // Also if nothing comes of it: else a ticket that needs no message would be due for ever.
+        self.last = Some(now);
 
         let deposit = if self.failures == 0 { self.take_surplus(at) } else { 0 };
         let calls = (self.desk.take_calls() * MICRO as f64).floor() as u64;

@@ -2,7 +2,10 @@ use std::time::{Duration, Instant};
 
 use super::super::{ClientCore, Reply, StoreFailure};
 use super::{ask, moment, ms, process, succeed, terms};
-use crate::budget::Denied;
+use crate::budget::{Costs, Denied, Earn, Rules};
+use crate::classify::Transient;
+use crate::ratio::Ratio;
+use crate::rng::Seed;
 
 const LEFT: Duration = Duration::MAX;
 
@@ -98,6 +101,48 @@ fn a_process_that_is_short_asks_at_once_but_not_all_the_time() {
     let message = client.message(now + ms(50)).unwrap();
     client.answered(message.number, &busy, now + ms(50));
     assert_eq!(client.due(now), Some(now + ms(500)), "nine times as long");
+}
+
+#[test]
+fn a_ticket_that_needs_no_message_does_not_keep_its_carrier_busy() {
+    let now = moment();
+    let mut client = ClientCore::new(dear(2.0), terms(10.0), Seed::new(1), now);
+    let ask = |client: &ClientCore, why| client.budget().grant(now, Duration::ZERO, LEFT, why);
+    let (dear, cheap) = (Transient::Ambiguous, Transient::Server);
+    let first = ask(&client, dear).unwrap();
+    let waits = ask(&client, dear).unwrap();
+    let message = client.message(now).unwrap();
+    client.answered(message.number, &gives(1), now);
+    let last = ask(&client, cheap).unwrap();
+    drop((first, waits));
+    let at = now + ms(50);
+    while let Some(due) = client.due(at).filter(|due| *due <= at) {
+        match client.message(due) {
+            Some(message) => client.answered(message.number, &gives(0), due),
+            None => assert!(client.due(at).is_some_and(|due| due > at), "later, not at once"),
+        }
+    }
+    drop(last);
+}
+
+#[test]
+fn what_was_given_up_does_not_stand_in_the_way() {
+    let now = moment();
+    let mut client = ClientCore::new(dear(2.0), terms(10.0), Seed::new(1), now);
+    let ask = |client: &ClientCore, why| client.budget().grant(now, Duration::ZERO, LEFT, why);
+    let first = ask(&client, Transient::Ambiguous).unwrap();
+    let message = client.message(now).unwrap();
+    client.answered(message.number, &gives(1), now);
+    drop(first);
+    let mut last = ask(&client, Transient::Server).unwrap();
+    assert_eq!(last.slot(now, LEFT), Ok(Duration::ZERO), "there is one token for it");
+}
+
+/// What an ambiguous failure costs so much of.
+fn dear(tokens: f64) -> Rules {
+    let costs = Costs::ONE.with(Transient::Ambiguous, tokens);
+    let (ratio, earn) = (Ratio::ZERO, Earn::PerSuccess);
+    Rules { ratio, earn, costs, floor: 0.0, start: 0.0, burst: 1 }
 }
 
 #[test]
