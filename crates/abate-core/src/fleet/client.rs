@@ -171,7 +171,7 @@ impl ClientCore {
         if deposit == 0 && calls == 0 && want == 0 && self.failures == 0 {
             return None;
         }
-        Some(self.send(deposit, calls.min(MOST), want, now))
+        Some(self.send(deposit, calls.min(MOST), want))
     }
 
     /// The last message: what this process holds goes to the others. It earns and spends by itself
@@ -184,7 +184,7 @@ impl ClientCore {
         let deposit = own.saturating_add(leased).min(MOST * UNIT);
         self.left = true;
         self.note_failures();
-        (deposit > 0).then(|| self.send(deposit, 0, 0, now))
+        (deposit > 0).then(|| self.send(deposit, 0, 0))
     }
 
     /// The pool answered message `number`. Whatever does not answer the last message is passed over:
@@ -238,9 +238,8 @@ impl ClientCore {
         self.desk.note_failures(if self.left { u32::MAX } else { self.failures });
     }
 
-    fn send(&mut self, deposit: u64, calls: u64, want: u64, now: Instant) -> Message {
+    fn send(&mut self, deposit: u64, calls: u64, want: u64) -> Message {
         self.sent += 1;
-        self.last = Some(now);
         self.on_its_way = Some((self.sent, deposit));
         Message {
             number: self.sent,
